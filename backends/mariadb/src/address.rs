@@ -1,11 +1,12 @@
-//! The URL of a database.
+//! The URL of a database, and what the option file and the variables of MariaDB's client say where it says nothing.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::PathBuf;
 
-use elect_api::{Error, ErrorKind, Finding, StoreId};
-use elect_remote::{Check, Credentials, Demand, Encryption, Host, Place, TlsSettings, Url, Way};
+use elect_api::{Error, StoreId};
+use elect_remote::{Address, Demand, Host, Parts, Settings, Variable, Wanted, Way, unfit};
 
-use crate::settings::Settings;
+use crate::PRODUCT;
 
 const DEFAULT_PORT: u16 = 3306;
 const DEFAULT_TABLE: &str = "elect";
@@ -27,92 +28,49 @@ pub(crate) const OPTIONS: &[&str] = &[
     "table",
     "user",
 ];
-const EXAMPLE: &str = "mariadb://HOST/DATABASE";
+/// Each setting with the client's variable for it.
+const VARIABLES: &[(&str, &str)] =
+    &[("host", "MYSQL_HOST"), ("port", "MYSQL_TCP_PORT"), ("socket", "MYSQL_UNIX_PORT")];
+/// The groups of an option file that all clients read.
+const GROUPS: [&str; 3] = ["[client]", "[client-server]", "[client-mariadb]"];
 
-/// The parsed form of a URL, with what the client's variables and option file add.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Address {
-    /// The URL as people may see it.
-    pub(crate) location: String,
-    /// The places of the database, to be tried in this order.
-    pub(crate) places: Vec<Place>,
-    pub(crate) database: String,
-    pub(crate) table: String,
-    pub(crate) user: String,
-    pub(crate) encryption: Encryption,
-    /// The id of the store, if the URL states one.
-    pub(crate) store: Option<StoreId>,
-    /// The warnings about unsafe uses of the password.
-    pub(crate) cautions: Vec<Finding>,
-}
-
-impl Address {
-    /// Reads a URL, and the files that it names. `variable` reads the environment.
-    ///
-    /// # Errors
-    /// `Unfit` or `Denied`, with a message that names the wrong part.
-    pub(crate) fn parse(
-        text: &str,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, Error> {
-        let (text, names_hosts) = Url::with_host(text);
-        // A port of 0 is none: no URL may have it.
-        let url = Url::parse(&text, 0, OPTIONS)?;
-        let settings = Settings::of(&url, &variable)?;
-        let ways = ways(&url, names_hosts, &settings)?;
-        let user = Credentials::user_of(&url, &variable).or_else(|| settings.get("user"));
-        let of_process = || Credentials::user_of_process("mariadb://USER@HOST/DATABASE");
-        let user = user.map_or_else(of_process, Ok)?;
-        let database = url.path.trim_start_matches('/').to_owned();
-        if database.is_empty() || database.contains('/') || database.chars().count() > LONGEST_NAME
-        {
-            return Err(unfit(format!("name one database after the host: write {EXAMPLE}")));
-        }
-        let hosts: Vec<Host> = ways.iter().filter_map(Way::host).cloned().collect();
-        let (demand, mode) = demand(&settings)?;
-        let tls = TlsSettings {
-            ca: settings.get("ssl-ca"),
-            cert: settings.get("ssl-cert"),
-            key: settings.get("ssl-key"),
-            check: Check::Name,
-            server_name: None,
-            names: ["ssl-ca", "ssl-cert", "ssl-key"],
-        };
-        let setting = format!("ssl-mode={mode}");
-        let encryption = Encryption::new(demand, &setting, tls, &hosts)?;
-        let password = settings.password()?;
-        let place = |way| Place { way, password: password.clone() };
-        let places: Vec<Place> = ways.into_iter().map(place).collect();
-        let table = table(url.option("table"))?;
-        let shown: Vec<String> = places.iter().map(|place| place.way.to_string()).collect();
-        let suffix = if table == DEFAULT_TABLE { String::new() } else { format!("?table={table}") };
-        Ok(Self {
-            location: format!("{}://{}/{database}{suffix}", crate::SCHEME, shown.join(",")),
-            cautions: encryption.cautions(&places, &setting, "ssl-mode=VERIFY_IDENTITY"),
-            places,
-            database,
-            table,
-            user,
-            encryption,
-            store: StoreId::of_option(url.option(StoreId::OPTION))?,
-        })
+/// Reads a URL, and the files that it names. `variable` reads the environment.
+///
+/// # Errors
+/// `Unfit` or `Denied`, with a message that names the wrong part.
+pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error> {
+    let mut settings = Settings::of(text, OPTIONS, VARIABLES, variable)?;
+    let given = settings.url.option("defaults-file").map(PathBuf::from);
+    if let Some(path) = given.or_else(|| settings.at_home(".my.cnf")) {
+        settings.add_file("the option file", path, |text| Ok(options(text)))?;
     }
+    let database = settings.url.path.trim_start_matches('/').to_owned();
+    if database.is_empty() || database.contains('/') || database.chars().count() > LONGEST_NAME {
+        return Err(unfit("name one database after the host: write mariadb://HOST/DATABASE"));
+    }
+    let (demand, mode) = demand(&settings)?;
+    let parts = Parts {
+        ways: ways(&settings)?,
+        database,
+        user: settings.user("mariadb://USER@HOST/DATABASE")?,
+        space: (table(settings.url.option("table"))?, "table", DEFAULT_TABLE),
+        wanted: Wanted {
+            demand,
+            setting: format!("ssl-mode={mode}"),
+            better: "ssl-mode=VERIFY_IDENTITY",
+            files: PRODUCT.names.map(|name| settings.get(name)),
+        },
+    };
+    settings.address(&PRODUCT, parts, |_| settings.password(PRODUCT.password))
 }
 
 /// The ways that a URL and the settings name. As for MariaDB's client, `localhost` without a port is a socket.
-fn ways<V: Fn(&str) -> Option<String>>(
-    url: &Url,
-    names_hosts: bool,
-    settings: &Settings<'_, V>,
-) -> Result<Vec<Way>, Error> {
+fn ways(settings: &Settings<'_>) -> Result<Vec<Way>, Error> {
+    let (url, names_hosts) = (&settings.url, settings.names_hosts);
     if url.option("socket").is_some() && names_hosts {
         return Err(unfit("a socket is on this machine: write mariadb:///DATABASE?socket=PATH"));
     }
-    let given = settings.get("port").map(|port| match port.parse() {
-        Ok(port) if port > 0 => Ok(port),
-        _ => Err(unfit(format!("the port {port:?} is not a number from 1 to 65535"))),
-    });
-    let port = given.transpose()?;
+    let port = settings.get("port").map(|port| Settings::port(&port)).transpose()?;
     let hosts =
         match settings.get("host").filter(|_| !names_hosts && url.option("socket").is_none()) {
             Some(name) => vec![Host { name, port: port.unwrap_or(0) }],
@@ -128,16 +86,14 @@ fn ways<V: Fn(&str) -> Option<String>>(
 }
 
 /// The socket of the server of this machine.
-fn socket<V: Fn(&str) -> Option<String>>(settings: &Settings<'_, V>) -> Way {
-    let usual = || SOCKETS.iter().find(|path| Path::new(path).exists()).unwrap_or(&SOCKETS[0]);
-    Way::Socket(settings.get("socket").map_or_else(|| usual().into(), PathBuf::from))
+fn socket(settings: &Settings<'_>) -> Way {
+    let usual = || Way::usual(SOCKETS);
+    settings.get("socket").map_or_else(usual, |path| Way::Socket(path.into()))
 }
 
 /// How much encryption the settings ask for, and the word for it. The words are those of MySQL's client, and the
 /// switches those of MariaDB's.
-fn demand<V: Fn(&str) -> Option<String>>(
-    settings: &Settings<'_, V>,
-) -> Result<(Demand, &'static str), Error> {
+fn demand(settings: &Settings<'_>) -> Result<(Demand, &'static str), Error> {
     let is = |name: &str, words: &[&str]| {
         settings.get(name).is_some_and(|it| words.contains(&it.to_ascii_lowercase().as_str()))
     };
@@ -178,18 +134,36 @@ fn table(given: Option<&str>) -> Result<String, Error> {
     Ok(table.to_owned())
 }
 
-fn unfit(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Unfit, what)
+/// The options in the groups of the client. The last one of a name counts.
+fn options(text: &str) -> HashMap<String, String> {
+    let mut options = HashMap::new();
+    let mut is_ours = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            is_ours = GROUPS.contains(&line);
+        } else if is_ours && !line.starts_with(['#', ';', '!']) {
+            let (name, value) = line.split_once('=').unwrap_or((line, ""));
+            let value = value.trim();
+            let quoted = ['"', '\'']
+                .iter()
+                .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+            // Outside quotes a # begins a comment.
+            let bare = value.split(" #").next().unwrap_or_default().trim_end();
+            let name = name.trim().replace('_', "-");
+            options.insert(name, quoted.unwrap_or(bare).to_owned());
+        }
+    }
+    options
 }
 
 #[cfg(test)]
 mod tests {
-    use elect_remote::Password;
+    use elect_remote::{Encryption, Password};
 
     use super::*;
 
     fn parse(url: &str, variables: &[(&str, &str)]) -> Result<Address, Error> {
-        Address::parse(url, |name| {
+        super::parse(url, &|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -252,5 +226,17 @@ mod tests {
             let error = parse(url, &[]).err().expect(url);
             assert!(error.to_string().contains(why), "{url}: {error}");
         }
+    }
+    #[test]
+    fn only_the_groups_of_the_client_count() {
+        let text = "port=1\n[mysqld]\nport=2\n[client]\nport = 3\n# port=4\nssl_ca='/a b'\nskip\n\
+                    [client-mariadb]\npassword=\"h#sh\"\nuser=me # not you\n[mysql]\nport=5\n";
+        let found = options(text);
+        let get = |name: &str| found.get(name).map(String::as_str);
+        assert_eq!(get("port"), Some("3"));
+        assert_eq!(get("ssl-ca"), Some("/a b"));
+        assert_eq!(get("password"), Some("h#sh"));
+        assert_eq!(get("user"), Some("me"));
+        assert_eq!(get("skip"), Some(""));
     }
 }

@@ -1,13 +1,8 @@
 //! How each server of the URL is, and what is wrong there.
 
-use std::sync::Arc;
+use elect_api::Finding;
+use elect_remote::Respondent;
 
-use elect_api::{
-    Clock, EndpointAnswer, Error, ErrorKind, Examination, Finding, StoreIdentity, Supply, Unit,
-};
-use elect_remote::{Measured, Respondent, Round, measure};
-
-use crate::address::Address;
 use crate::error::code;
 use crate::session::{self, Session};
 use crate::sql::{COLUMNS, STATUS, Sql};
@@ -19,7 +14,7 @@ const OLDEST: (u32, u32) = (10, 5);
 const LONGEST_REQUEST: u64 = 4 << 20;
 
 /// What a server is asked about its settings and its load.
-fn state() -> String {
+pub(crate) fn state() -> String {
     let status = |name: &str| {
         format!("(SELECT variable_value FROM {STATUS} WHERE variable_name = '{name}')")
     };
@@ -33,45 +28,23 @@ fn state() -> String {
     )
 }
 
-/// Asks all servers at once.
-pub(crate) async fn examine(address: Arc<Address>, clock: &Clock) -> Examination {
-    let ways: Vec<_> = address.places.iter().map(|place| &place.way).collect();
-    let round = Round::visit(ways, |place, _| {
-        let (address, clock) = (Arc::clone(&address), Arc::clone(clock));
-        async move { visit(&address, place, &clock).await }
-    });
-    round.await.examination()
-}
-
-async fn visit(address: &Address, place: usize, clock: &Clock) -> Result<Respondent, Error> {
-    let sql = Sql::new(&address.database, &address.table);
-    let session = Session::open(address, &address.places[place], &sql).await?;
-    let measured = measure(clock, || session.rows("state", state())).await;
-    let Ok(Measured { round_trip, last }) = measured else {
-        let what = format!("MariaDB at {} lets us in, and then does not answer", session.place);
-        return Err(Error::new(ErrorKind::Unreachable, what));
-    };
-    let server = &session.server;
-    let mut findings: Vec<_> = of_version(&session.place, &server.version).into_iter().collect();
-    let mut supplies = Vec::new();
+/// What `elect doctor` shows of a server.
+pub(crate) async fn examine(session: &Session, sql: &Sql, state: &[Row]) -> Respondent {
+    let (place, server) = (&session.place, &session.server);
+    let mut findings: Vec<_> = of_version(place, &server.version).into_iter().collect();
     if !server.is_read_only {
-        findings.extend(of_settings(&session.place, &last));
-        supplies.extend(connections(&session.place, &last));
-        findings.extend(of_table(&session, &sql).await);
+        findings.extend(of_settings(place, state));
+        findings.extend(of_table(session, sql).await);
     }
-    let id = server.epoch.as_deref().and_then(session::id);
-    let role = if server.is_read_only { "read-only" } else { "primary" };
-    Ok(Respondent {
-        answer: EndpointAnswer {
-            round_trip,
-            version: Some(server.version.clone()),
-            role: Some(role.to_owned()),
-            store: StoreIdentity::of(id),
-        },
+    let number = |column: usize| session::text(state, column)?.parse().ok();
+    Respondent {
+        version: server.version.clone(),
+        role: if server.is_read_only { "read-only" } else { "primary" },
+        store: server.epoch.as_deref().and_then(session::id),
         is_primary: !server.is_read_only,
         findings,
-        supplies,
-    })
+        connections: number(4).zip(number(5)),
+    }
 }
 
 fn of_version(place: &str, version: &str) -> Option<Finding> {
@@ -138,16 +111,6 @@ fn of_settings(place: &str, rows: &[Row]) -> Vec<Finding> {
         ));
     }
     findings
-}
-
-fn connections(place: &str, rows: &[Row]) -> Option<Supply> {
-    let number = |column: usize| session::text(rows, column)?.parse().ok();
-    Some(Supply {
-        what: format!("connections of MariaDB at {place}"),
-        unit: Unit::Pieces,
-        most: Some(number(4)?),
-        used: Some(number(5)?),
-    })
 }
 
 /// What is wrong with the table, or what this user lacks for it.

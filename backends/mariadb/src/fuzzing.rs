@@ -5,7 +5,7 @@ use std::str;
 use elect_api::FuzzTarget;
 use elect_remote::Url;
 
-use crate::address::{Address, OPTIONS};
+use crate::address::{self, OPTIONS};
 use crate::error::Refusal;
 use crate::read::Reader;
 use crate::wire::Greeting;
@@ -29,7 +29,7 @@ fn url(bytes: &[u8]) {
     // A mutated URL must not make the reader open arbitrary files.
     let files = ["defaults-file", "password-file", "ssl-ca", "ssl-cert", "ssl-key"];
     if files.iter().all(|option| url.option(option).is_none())
-        && let Ok(address) = Address::parse(text, |_| None)
+        && let Ok(address) = address::parse(text, &|_| None)
     {
         assert!(!address.places.is_empty() && !address.database.is_empty());
     }

@@ -39,7 +39,6 @@ mod fuzzing;
 mod login;
 mod read;
 mod session;
-mod settings;
 mod sql;
 mod table;
 mod wire;
@@ -47,13 +46,24 @@ mod wire;
 use elect_api::{Error, Store, StoreKind};
 use elect_record::RecordStore;
 use elect_record::table::TableDocuments;
+use elect_remote::Product;
 
 /// The scheme of this store's URLs; `mysql` is the same.
 pub const SCHEME: &str = "mariadb";
 
+/// What messages say of this kind of database.
+const PRODUCT: Product = Product {
+    name: "MariaDB",
+    scheme: SCHEME,
+    names: ["ssl-ca", "ssl-cert", "ssl-key"],
+    no_tls: "it does not speak TLS, which ssl-mode asks for: set ssl_cert and ssl_key there, or write \
+             ssl-mode=PREFERRED",
+    password: "MYSQL_PWD",
+};
+
 /// The description of this kind of store, which elect needs before it opens one.
 pub const KIND: StoreKind = StoreKind {
-    name: "MariaDB",
+    name: PRODUCT.name,
     schemes: &[SCHEME, "mysql"],
     example: "mariadb://HOST/DATABASE",
     nicknames: &["maria"],

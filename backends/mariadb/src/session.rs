@@ -1,25 +1,16 @@
 //! One connection to one server.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
-
 use elect_api::{Error, ErrorKind, StoreId, count_trip};
-use elect_remote::{Identity, Opener, Place, Pulse, Witness};
+use elect_remote::{
+    Address, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
+};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
-use crate::address::Address;
-use crate::error::{self, Failure, code};
+use crate::error::{Failure, Refusal, code};
 use crate::sql::{COLUMNS, NONE, SETTINGS, Sql};
 use crate::wire::{Answer, Command, LONGEST, Row, Wire};
+use crate::{PRODUCT, address, examine};
 
-/// The longest time for a name, a connection, TLS and the login together. The engine cuts its own attempts sooner, as a
-/// rule.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest time for one answer, for callers that have no limit of their own.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of requests that wait for one another. Callers wait for their own turn.
 const QUEUE: usize = 16;
 
@@ -30,8 +21,7 @@ pub(crate) struct Session {
     /// What the server said of itself.
     pub(crate) server: Server,
     requests: mpsc::Sender<Request>,
-    pulse: Arc<Pulse>,
-    driver: AbortHandle,
+    pulse: Pulse,
 }
 
 /// What a server says of itself.
@@ -53,18 +43,6 @@ struct Request {
 }
 
 impl Session {
-    /// Connects, logs in, and asks the server who it is.
-    ///
-    /// # Errors
-    /// Why the server cannot be used; never `Ambiguous`.
-    pub(crate) async fn open(address: &Address, place: &Place, sql: &Sql) -> Result<Self, Error> {
-        let (name, witness) = (place.way.to_string(), Witness::default());
-        let opened = timeout(CONNECT_TIMEOUT, Box::pin(greeted(address, place, sql, &witness)));
-        let opened = opened.await.unwrap_or(Err(Failure::Silent));
-        let login = place.login(&address.user, "MYSQL_PWD");
-        opened.map_err(|failure| error::unconnected(&name, &failure, &witness, &login))
-    }
-
     /// Asks one question. The names of `operation` are counted.
     pub(crate) async fn ask(
         &self,
@@ -74,7 +52,7 @@ impl Session {
         count_trip(operation);
         let longest = self.server.longest;
         if statement.len() >= longest {
-            return Err(Failure::TooLong(longest));
+            return Err(Failure::Refused(Refusal::TooLong(longest)));
         }
         self.request(Command::Query(statement)).await
     }
@@ -99,72 +77,30 @@ impl Session {
             // The driver was ended, perhaps in the middle.
             answer.await.unwrap_or_else(|_| Err(Failure::Lost("the session was closed".into())))
         };
-        self.pulse.answer(ANSWER_TIMEOUT, asked).await.unwrap_or(Err(Failure::Silent))
+        self.pulse.ask(asked).await
     }
 }
 
 impl elect_remote::Session for Session {
-    async fn is_alive(&self) -> bool {
-        let check = async {
-            count_trip("check");
-            self.request(Command::Ping).await.is_ok()
-        };
-        self.pulse.is_there(check).await
+    type Refusal = Refusal;
+
+    const PRODUCT: Product = PRODUCT;
+
+    fn place(&self) -> &str {
+        &self.place
     }
 
-    fn close(&self) {
-        self.pulse.end();
-        self.driver.abort();
+    fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
-}
 
-impl Drop for Session {
-    fn drop(&mut self) {
-        elect_remote::Session::close(self);
+    fn is_connected(&self) -> bool {
+        !self.requests.is_closed()
     }
-}
 
-impl fmt::Debug for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("place", &self.place).finish_non_exhaustive()
+    async fn check(&self) -> bool {
+        self.request(Command::Ping).await.is_ok()
     }
-}
-
-async fn greeted(
-    address: &Address,
-    place: &Place,
-    sql: &Sql,
-    witness: &Witness,
-) -> Result<Session, Failure> {
-    let login = (address.user.as_str(), address.database.as_str());
-    let wire = Wire::open(place, &address.encryption, login, witness).await?;
-    let (requests, received) = mpsc::channel(QUEUE);
-    let pulse = Arc::new(Pulse::default());
-    let driver = tokio::spawn(drive(wire, received, Arc::clone(&pulse))).abort_handle();
-    let server = Server { longest: LONGEST, ..Server::default() };
-    let mut session = Session { place: place.way.to_string(), server, requests, pulse, driver };
-    for settings in SETTINGS {
-        session.ask("settings", settings.to_owned()).await?;
-    }
-    // The epoch comes first: if the table changes in between, the next answer has another epoch.
-    let epoch = match session.rows("epoch", sql.epoch.clone()).await {
-        Err(failure)
-            if failure.is(&[code::NO_TABLE, code::NO_COLUMN]) || failure.is(&code::NO_RIGHT) =>
-        {
-            None
-        }
-        answer => text(&answer?, 0),
-    };
-    let hello = session.rows("hello", sql.hello.clone()).await?;
-    let text = |column| text(&hello, column);
-    session.server = Server {
-        version: text(0).ok_or(Failure::Odd("no version"))?,
-        is_read_only: text(1).as_deref() != Some("0"),
-        longest: text(2).and_then(|it| it.parse().ok()).unwrap_or(LONGEST).min(LONGEST),
-        columns: text(3),
-        epoch,
-    };
-    Ok(session)
 }
 
 /// A column of the first row, if it is there.
@@ -174,7 +110,7 @@ pub(crate) fn text(rows: &[Row], column: usize) -> Option<String> {
 }
 
 /// Carries out one request after the other, until the connection fails or the session is dropped.
-async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>, pulse: Arc<Pulse>) {
+async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>) {
     loop {
         let request = tokio::select! {
             biased;
@@ -187,42 +123,65 @@ async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>, pulse: Arc
             continue;
         }
         let answer = wire.ask(&command).await;
-        let is_over = !matches!(answer, Ok(_) | Err(Failure::Server(_) | Failure::TooLong(_)));
+        let is_over = !matches!(answer, Ok(_) | Err(Failure::Refused(_)));
         if is_over {
-            pulse.end();
+            // Before the answer, so that no request follows it here.
+            requests.close();
         }
         let _ = reply.send(answer);
         if is_over {
             break;
         }
     }
-    pulse.end();
 }
 
 impl Opener for Sql {
-    type Address = Address;
     type Session = Session;
+    type State = Vec<Row>;
 
-    fn parse(url: &str) -> Result<Address, Error> {
-        Address::parse(url, |name| std::env::var(name).ok())
+    fn parse(url: &str, variable: Variable<'_>) -> Result<Address, Error> {
+        address::parse(url, variable)
     }
 
-    fn places(address: &Address) -> &[Place] {
-        &address.places
-    }
-
-    fn store(address: &Address) -> Option<StoreId> {
-        address.store.clone()
-    }
-
-    async fn open(
+    async fn log_in(
         &self,
         address: &Address,
         place: &Place,
-        identity: &Identity,
-    ) -> Result<Session, Error> {
-        let session = Session::open(address, place, self).await?;
-        let (name, server) = (format!("MariaDB at {}", session.place), &session.server);
+        witness: &Witness,
+    ) -> Result<Session, Failure> {
+        let login = (address.user.as_str(), address.database.as_str());
+        let wire = Wire::open(place, &address.encryption, login, witness).await?;
+        let (requests, received) = mpsc::channel(QUEUE);
+        let pulse = Pulse::of(tokio::spawn(drive(wire, received)).abort_handle());
+        let server = Server { longest: LONGEST, ..Server::default() };
+        let mut session = Session { place: place.way.to_string(), server, requests, pulse };
+        for settings in SETTINGS {
+            session.ask("settings", settings.to_owned()).await?;
+        }
+        // The epoch comes first: if the table changes in between, the next answer has another epoch.
+        let epoch = match session.rows("epoch", self.epoch.clone()).await {
+            Err(failure)
+                if failure.is(&[code::NO_TABLE, code::NO_COLUMN])
+                    || failure.is(&code::NO_RIGHT) =>
+            {
+                None
+            }
+            answer => text(&answer?, 0),
+        };
+        let hello = session.rows("hello", self.hello.clone()).await?;
+        let text = |column| text(&hello, column);
+        session.server = Server {
+            version: text(0).ok_or(Failure::Odd("no version"))?,
+            is_read_only: text(1).as_deref() != Some("0"),
+            longest: text(2).and_then(|it| it.parse().ok()).unwrap_or(LONGEST).min(LONGEST),
+            columns: text(3),
+            epoch,
+        };
+        Ok(session)
+    }
+
+    fn admit(&self, session: &Session, identity: &Identity) -> Result<(), Error> {
+        let (name, server) = (PRODUCT.at(&session.place), &session.server);
         if server.is_read_only {
             let what = format!("{name} takes no writes: name the primary in the URL");
             return Err(Error::new(ErrorKind::Unreachable, what));
@@ -236,11 +195,16 @@ impl Opener for Sql {
                 Err(Error::new(ErrorKind::Unfit, what)
                     .and("name another one in the URL, as in ?table=elect2, or rename that table"))
             }
-            _ => {
-                identity.admit(&name, server.epoch.as_deref().and_then(id).as_ref())?;
-                Ok(session)
-            }
+            _ => identity.admit(&name, server.epoch.as_deref().and_then(id).as_ref()),
         }
+    }
+
+    async fn state(&self, session: &Session) -> Result<Vec<Row>, Failure> {
+        session.rows("state", examine::state()).await
+    }
+
+    async fn examine(&self, session: &Session, state: Vec<Row>) -> Respondent {
+        examine::examine(session, self, &state).await
     }
 }
 

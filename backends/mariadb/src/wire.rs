@@ -123,7 +123,8 @@ impl Wire {
                     plugin = String::from_utf8_lossy(reader.text()?).into_owned();
                     let salt = reader.0.strip_suffix(&[0]).unwrap_or(reader.0);
                     let proof = login::proof(&plugin, password, salt);
-                    let proof = proof.ok_or_else(|| Failure::Plugin(plugin.clone()))?;
+                    let proof =
+                        proof.ok_or_else(|| Failure::Refused(Refusal::Plugin(plugin.clone())))?;
                     self.send(&proof).await?;
                 }
                 login::MORE if plugin == login::SHA2 => match reader.byte()? {
@@ -132,7 +133,7 @@ impl Wire {
                     login::WHOLE if is_private => {
                         self.send(&[password.as_bytes(), &[0]].concat()).await?;
                     }
-                    login::WHOLE => return Err(Failure::Exposed),
+                    login::WHOLE => return Err(Failure::Refused(Refusal::Exposed)),
                     _ => return Err(Failure::Odd("an unknown step of the login")),
                 },
                 _ => return Err(Failure::Odd("an unknown answer to the login")),
@@ -184,7 +185,7 @@ impl Wire {
 
     async fn send(&mut self, payload: &[u8]) -> Result<(), Failure> {
         if payload.len() >= LONGEST {
-            return Err(Failure::TooLong(LONGEST));
+            return Err(Failure::Refused(Refusal::TooLong(LONGEST)));
         }
         let [one, two, three, ..] = payload.len().to_le_bytes();
         let packet = [&[one, two, three, self.next], payload].concat();
@@ -212,7 +213,7 @@ impl Wire {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
         match payload.first() {
-            Some(&REFUSAL) => Err(Failure::Server(Refusal::read(&payload[1..])?)),
+            Some(&REFUSAL) => Err(Failure::Refused(Refusal::read(&payload[1..])?)),
             Some(_) => Ok(payload),
             None => Err(Failure::Odd("an empty packet")),
         }

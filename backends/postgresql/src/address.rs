@@ -1,11 +1,9 @@
 //! The URL of a database.
 
-use std::path::{Path, PathBuf};
+use elect_api::{Error, StoreId};
+use elect_remote::{Address, Demand, Host, Parts, Settings, Variable, Wanted, Way, unfit};
 
-use elect_api::{Error, ErrorKind, Finding, StoreId};
-use elect_remote::{Check, Credentials, Demand, Encryption, Host, Place, TlsSettings, Url, Way};
-
-use crate::libpq::Settings;
+use crate::{PRODUCT, libpq};
 
 const DEFAULT_PORT: u16 = 5432;
 const DEFAULT_SCHEMA: &str = "elect";
@@ -32,82 +30,29 @@ const OPTIONS: &[&str] = &[
     "user",
 ];
 
-/// The parsed form of a URL, with what libpq's variables and files add.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Address {
-    /// The URL as people may see it.
-    pub(crate) location: String,
-    /// The places of the database, to be tried in this order.
-    pub(crate) places: Vec<Place>,
-    pub(crate) database: String,
-    pub(crate) schema: String,
-    pub(crate) user: String,
-    pub(crate) application: String,
-    pub(crate) encryption: Encryption,
-    /// The id of the store, if the URL states one.
-    pub(crate) store: Option<StoreId>,
-    /// The warnings about unsafe uses of the password.
-    pub(crate) cautions: Vec<Finding>,
-}
-
-impl Address {
-    /// Reads a URL, and the files that it names. `variable` reads the environment.
-    ///
-    /// # Errors
-    /// `Unfit` or `Denied`, with a message that names the wrong part.
-    pub(crate) fn parse(
-        text: &str,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, Error> {
-        let (text, names_hosts) = Url::with_host(text);
-        let url = Url::parse(&text, DEFAULT_PORT, OPTIONS)?;
-        let settings = Settings::of(&url, &variable)?;
-        let ways = if names_hosts { network(&text, &settings)? } else { ways(&settings)? };
-        let user = Credentials::user_of(&url, &variable).or_else(|| settings.get("user"));
-        let of_process = || Credentials::user_of_process("postgresql://USER@HOST/DATABASE");
-        let user = user.map_or_else(of_process, Ok)?;
-        let database = match url.path.trim_start_matches('/') {
-            "" => settings.get("dbname").unwrap_or_else(|| user.clone()),
-            path if path.contains('/') => {
-                return Err(unfit(
-                    "a database has no / in its name: write postgresql://HOST/DATABASE",
-                ));
-            }
-            path => path.to_owned(),
-        };
-        let is_of_system = settings.get("sslrootcert").is_some_and(|ca| ca == SYSTEM);
-        let usual = if is_of_system { "verify-full" } else { "prefer" };
-        let mode = settings.get("sslmode").unwrap_or_else(|| usual.to_owned());
-        let hosts: Vec<Host> = ways.iter().filter_map(Way::host).cloned().collect();
-        let encryption = encryption(&settings, &mode, &hosts)?;
-        let places = ways.into_iter().map(|way| {
-            let (host, port) = way
-                .host()
-                .map_or(("localhost", port_of_socket(&way)), |host| (&host.name, host.port));
-            let password = settings.password([host, &port.to_string(), &database, &user])?;
-            Ok(Place { way, password })
-        });
-        let places = places.collect::<Result<Vec<_>, Error>>()?;
-        let schema = schema(url.option("schema"))?;
-        let shown: Vec<String> = places.iter().map(|place| place.way.to_string()).collect();
-        let suffix =
-            if schema == DEFAULT_SCHEMA { String::new() } else { format!("?schema={schema}") };
-        Ok(Self {
-            location: format!("{}://{}/{database}{suffix}", crate::SCHEME, shown.join(",")),
-            cautions: encryption.cautions(
-                &places,
-                &format!("sslmode={mode}"),
-                "sslmode=verify-full",
-            ),
-            places,
-            database,
-            schema,
-            user,
-            application: url.option("application_name").unwrap_or("elect").to_owned(),
-            encryption,
-            store: StoreId::of_option(url.option(StoreId::OPTION))?,
-        })
-    }
+/// Reads a URL, and the files that it names. `variable` reads the environment.
+///
+/// # Errors
+/// `Unfit` or `Denied`, with a message that names the wrong part.
+pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error> {
+    let settings = libpq::settings(text, OPTIONS, variable)?;
+    let ways = if settings.names_hosts { network(&settings)? } else { ways(&settings)? };
+    let user = settings.user("postgresql://USER@HOST/DATABASE")?;
+    let database = match settings.url.path.trim_start_matches('/') {
+        "" => settings.get("dbname").unwrap_or_else(|| user.clone()),
+        path if path.contains('/') => {
+            return Err(unfit("a database has no / in its name: write postgresql://HOST/DATABASE"));
+        }
+        path => path.to_owned(),
+    };
+    let key = (database.clone(), user.clone());
+    let space = (schema(settings.url.option("schema"))?, "schema", DEFAULT_SCHEMA);
+    let parts = Parts { ways, database, user, space, wanted: wanted(&settings)? };
+    settings.address(&PRODUCT, parts, |way| {
+        let (host, port) =
+            way.host().map_or(("localhost", port_of_socket(way)), |host| (&host.name, host.port));
+        libpq::password(&settings, [host, &port.to_string(), &key.0, &key.1])
+    })
 }
 
 /// The port in the name of a socket.
@@ -120,73 +65,59 @@ fn port_of_socket(way: &Way) -> u16 {
 /// The way to a host as libpq has it: a name, or a folder with a socket.
 fn way(name: &str, port: u16) -> Way {
     if name.starts_with('/') {
-        Way::Socket(socket(Path::new(name), port))
+        Way::Socket(socket(name, port).into())
     } else {
         Way::Network(Host { name: name.to_owned(), port })
     }
 }
 
 /// The hosts of a URL. Those without a port have that of the service or of `PGPORT`.
-fn network<V: Fn(&str) -> Option<String>>(
-    text: &str,
-    settings: &Settings<'_, V>,
-) -> Result<Vec<Way>, Error> {
-    if ["host", "port"].iter().any(|option| settings.is_in_url(option)) {
+fn network(settings: &Settings<'_>) -> Result<Vec<Way>, Error> {
+    if ["host", "port"].iter().any(|option| settings.url.option(option).is_some()) {
         return Err(unfit(
             "the URL names a host: write its port there, without the options host and port",
         ));
     }
-    let port = match settings.get("port") {
-        Some(port) => port.parse().map_err(|_| {
-            unfit(format!(
-                "the port {port:?} is not a number from 1 to 65535: write ports in the URL"
-            ))
-        })?,
-        None => DEFAULT_PORT,
-    };
-    Ok(Url::parse(text, port, OPTIONS)?.hosts.into_iter().map(Way::Network).collect())
+    let usual = settings.get("port").map(|port| Settings::port(&port)).transpose();
+    let usual = usual.map_err(|error| error.and("write ports in the URL"))?.unwrap_or(DEFAULT_PORT);
+    let port = |port| if port == 0 { usual } else { port };
+    let way = |host: &Host| Way::Network(Host { port: port(host.port), ..host.clone() });
+    Ok(settings.url.hosts.iter().map(way).collect())
 }
 
 /// The ways that the settings name; without one, the socket of this machine.
-fn ways<V: Fn(&str) -> Option<String>>(settings: &Settings<'_, V>) -> Result<Vec<Way>, Error> {
+fn ways(settings: &Settings<'_>) -> Result<Vec<Way>, Error> {
     let ports = settings.get("port").unwrap_or_else(|| DEFAULT_PORT.to_string());
-    let ports = ports.split(',').map(|port| {
-        port.parse()
-            .map_err(|_| unfit(format!("the port {port:?} is not a number from 1 to 65535")))
-    });
-    let ports = ports.collect::<Result<Vec<u16>, _>>()?;
-    let port = |place: usize| *ports.get(place).or(ports.first()).unwrap_or(&DEFAULT_PORT);
-    if let Some(names) = settings.get("host") {
-        let ways = names.split(',').enumerate().map(|(place, name)| way(name, port(place)));
-        return Ok(ways.collect());
-    }
-    let sockets = SOCKET_FOLDERS.map(|folder| socket(Path::new(folder), port(0)));
-    let found = sockets.iter().find(|path| path.exists()).unwrap_or(&sockets[0]);
-    Ok(vec![Way::Socket(found.clone())])
+    let ports = ports.split(',').map(Settings::port).collect::<Result<Vec<u16>, _>>()?;
+    let port = |place: usize| *ports.get(place).unwrap_or(&ports[0]);
+    let Some(names) = settings.get("host") else {
+        let sockets = SOCKET_FOLDERS.map(|folder| socket(folder, port(0)));
+        return Ok(vec![Way::usual(sockets.each_ref().map(String::as_str))]);
+    };
+    Ok(names.split(',').enumerate().map(|(place, name)| way(name, port(place))).collect())
 }
 
-fn socket(folder: &Path, port: u16) -> PathBuf {
-    folder.join(format!(".s.PGSQL.{port}"))
+fn socket(folder: &str, port: u16) -> String {
+    format!("{folder}/.s.PGSQL.{port}")
 }
 
 /// The encryption that a word of libpq means. `allow` is the same as `prefer`.
-fn encryption<V: Fn(&str) -> Option<String>>(
-    settings: &Settings<'_, V>,
-    mode: &str,
-    hosts: &[Host],
-) -> Result<Encryption, Error> {
-    let file = |option: &str, name: &str| {
-        let at_home = || settings.at_home(name).map(|path| path.display().to_string());
-        settings.get(option).or_else(at_home)
-    };
-    let ca = file("sslrootcert", ".postgresql/root.crt");
+fn wanted(settings: &Settings<'_>) -> Result<Wanted, Error> {
+    let usual =
+        [".postgresql/root.crt", ".postgresql/postgresql.crt", ".postgresql/postgresql.key"];
+    let [mut ca, cert, key] = [0, 1, 2].map(|file| {
+        let at_home = || settings.at_home(usual[file]).map(|path| path.display().to_string());
+        settings.get(PRODUCT.names[file]).or_else(at_home)
+    });
     let is_of_system = ca.as_deref() == Some(SYSTEM);
+    let usual = if is_of_system { "verify-full" } else { "prefer" };
+    let mode = settings.get("sslmode").unwrap_or_else(|| usual.to_owned());
     if is_of_system && mode != "verify-full" {
         return Err(unfit(format!(
             "with sslrootcert=system, sslmode is verify-full, and not {mode}: any authority could pass"
         )));
     }
-    let demand = match mode {
+    let demand = match mode.as_str() {
         "disable" => Demand::Off,
         "allow" | "prefer" => Demand::IfPossible,
         "require" => Demand::Required,
@@ -198,15 +129,9 @@ fn encryption<V: Fn(&str) -> Option<String>>(
             )));
         }
     };
-    let tls = TlsSettings {
-        ca: ca.filter(|path| path != SYSTEM),
-        cert: file("sslcert", ".postgresql/postgresql.crt"),
-        key: file("sslkey", ".postgresql/postgresql.key"),
-        check: Check::Nothing,
-        server_name: None,
-        names: ["sslrootcert", "sslcert", "sslkey"],
-    };
-    Encryption::new(demand, &format!("sslmode={mode}"), tls, hosts)
+    ca = ca.filter(|_| !is_of_system);
+    let setting = format!("sslmode={mode}");
+    Ok(Wanted { demand, setting, better: "sslmode=verify-full", files: [ca, cert, key] })
 }
 
 fn schema(given: Option<&str>) -> Result<String, Error> {
@@ -218,10 +143,6 @@ fn schema(given: Option<&str>) -> Result<String, Error> {
     Ok(schema.to_owned())
 }
 
-fn unfit(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Unfit, what)
-}
-
 #[cfg(test)]
 mod tests {
     use elect_remote::Password;
@@ -229,7 +150,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str, variables: &[(&str, &str)]) -> Result<Address, Error> {
-        Address::parse(url, |name| {
+        super::parse(url, &|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })

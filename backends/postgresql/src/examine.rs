@@ -1,22 +1,18 @@
 //! How each server of the URL is, and what is wrong there.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use elect_api::{
-    Clock, EndpointAnswer, Error, ErrorKind, Examination, Finding, StoreId, StoreIdentity, Supply,
-    Unit,
-};
-use elect_remote::{ANSWER_TIMEOUT, Measured, Respondent, Round, Witness, measure};
-use tokio::time::timeout;
+use elect_api::{Finding, StoreId};
+use elect_remote::{Respondent, Session as _};
+use tokio_postgres::Row;
 
-use crate::address::Address;
 use crate::session::{Server, Session};
 use crate::sql::Sql;
 
 /// The oldest version with all functions of the statements.
 const OLDEST: i32 = 120_000;
 /// What a server is asked about its settings and its load.
-const STATE: &str = "SELECT current_setting('fsync')::bool, current_setting('full_page_writes')::bool, \
+pub(crate) const STATE: &str = "SELECT current_setting('fsync')::bool, current_setting('full_page_writes')::bool, \
     current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), \
     (SELECT count(*) FROM pg_stat_replication), current_setting('max_connections')::int8, \
     (SELECT sum(numbackends)::int8 FROM pg_stat_database), \
@@ -24,58 +20,30 @@ const STATE: &str = "SELECT current_setting('fsync')::bool, current_setting('ful
     (SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::int8 FROM pg_stat_activity \
      WHERE backend_type = 'client backend') END";
 
-/// Asks all servers at once.
-pub(crate) async fn examine(address: Arc<Address>, sql: &Sql, clock: &Clock) -> Examination {
-    let ways: Vec<_> = address.places.iter().map(|place| &place.way).collect();
-    let round = Round::visit(ways, |place, _| {
-        let (address, clock) = (Arc::clone(&address), Arc::clone(clock));
-        let sql = Sql::new(&sql.schema);
-        async move { visit(&address, place, &sql, &clock).await }
-    });
-    round.await.examination()
-}
-
-async fn visit(
-    address: &Address,
-    place: usize,
-    sql: &Sql,
-    clock: &Clock,
-) -> Result<Respondent, Error> {
-    let witness = Witness::default();
-    let session =
-        Session::open(address, &address.places[place], &sql.hello, &sql.schema, &witness).await?;
-    let measured = measure(clock, || session.ask("state", STATE, &[])).await;
-    let Ok(Measured { round_trip, last }) = measured else {
-        let what = format!("PostgreSQL at {} lets us in, and then does not answer", session.place);
-        return Err(Error::new(ErrorKind::Unreachable, what));
-    };
-    let server = &session.server;
-    let mut findings = of_server(&session.place, server, session.tells());
-    let mut supplies = Vec::new();
-    if let Some(row) = last.first().filter(|_| !server.is_replica) {
-        findings.extend(of_settings(&session.place, row));
-        supplies.extend(connections(&session.place, row));
-        findings.extend(of_rights(&session, sql).await);
+/// What `elect doctor` shows of a server.
+pub(crate) async fn examine(session: &Session, sql: &Sql, state: &Row) -> Respondent {
+    let (place, server) = (&session.place, &session.server);
+    let mut findings = of_server(place, server, session.tells());
+    if !server.is_replica {
+        findings.extend(of_settings(place, state));
+        findings.extend(of_rights(session, sql).await);
         if let Err(failure) = session.ask("epoch", &sql.bare_epoch, &[]).await {
-            let error =
-                crate::error::failed("cannot read the epoch", &session.place, &failure, false);
+            let error = session.failed("cannot read the epoch", &failure, false);
             findings.push(Finding::error(
                 format!("{error}: {}", elect_remote::in_full(&error)),
                 "take a server that shows its WAL to this role",
             ));
         }
     }
-    Ok(Respondent {
-        answer: EndpointAnswer {
-            round_trip,
-            version: Some(server.version.clone()),
-            role: Some(if server.is_replica { "replica" } else { "primary" }.to_owned()),
-            store: StoreIdentity::of(StoreId::read(server.cluster.as_bytes())),
-        },
+    let number = |column: usize| u64::try_from(state.try_get::<_, i64>(column).ok()?).ok();
+    Respondent {
+        version: server.version.clone(),
+        role: if server.is_replica { "replica" } else { "primary" },
+        store: StoreId::read(server.cluster.as_bytes()),
         is_primary: !server.is_replica,
         findings,
-        supplies,
-    })
+        connections: number(5).zip(number(6)),
+    }
 }
 
 fn of_server(place: &str, server: &Server, tells: bool) -> Vec<Finding> {
@@ -101,7 +69,7 @@ fn of_server(place: &str, server: &Server, tells: bool) -> Vec<Finding> {
     findings
 }
 
-fn of_settings(place: &str, row: &tokio_postgres::Row) -> Vec<Finding> {
+fn of_settings(place: &str, row: &Row) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_on = |column: usize| row.try_get::<_, bool>(column).unwrap_or(true);
     for (column, name) in [(0, "fsync"), (1, "full_page_writes")] {
@@ -139,22 +107,12 @@ fn of_settings(place: &str, row: &tokio_postgres::Row) -> Vec<Finding> {
     findings
 }
 
-fn connections(place: &str, row: &tokio_postgres::Row) -> Option<Supply> {
-    let (most, used): (i64, i64) = (row.try_get(5).ok()?, row.try_get(6).ok()?);
-    Some(Supply {
-        what: format!("connections of PostgreSQL at {place}"),
-        unit: Unit::Pieces,
-        most: u64::try_from(most).ok(),
-        used: u64::try_from(used).ok(),
-    })
-}
-
 /// What this role lacks for the table.
 async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
     let (place, Sql { table, schema, ddl, .. }) = (&session.place, sql);
-    if !session.server.has_table {
+    if !session.server.has_table.load(Ordering::Relaxed) {
         let may = "SELECT has_database_privilege(current_database(), 'CREATE')";
-        let asked = timeout(ANSWER_TIMEOUT, session.ask("rights", may, &[])).await.ok()?.ok()?;
+        let asked = session.ask("rights", may, &[]).await.ok()?;
         let may_create: bool = asked.first()?.try_get(0).ok()?;
         return Some(if may_create {
             Finding::note(
@@ -168,7 +126,7 @@ async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
             )
         });
     }
-    let asked = timeout(ANSWER_TIMEOUT, session.another_table(sql)).await.ok()?.ok()?;
+    let asked = session.another_table(sql).await.ok()?;
     if let Some([what, advice]) = asked {
         return Some(Finding::error(what, advice));
     }
@@ -178,7 +136,7 @@ async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
          (SELECT pg_class.oid FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace \
          WHERE nspname = '{schema}' AND relname = 'document'), verb) END"
     );
-    let asked = timeout(ANSWER_TIMEOUT, session.ask("rights", &may, &[])).await.ok()?.ok()?;
+    let asked = session.ask("rights", &may, &[]).await.ok()?;
     let missing: Option<String> = asked.first()?.try_get(0).ok()?;
     missing.map(|missing| {
         Finding::error(

@@ -45,13 +45,23 @@ mod table;
 use elect_api::{Error, Store, StoreKind};
 use elect_record::RecordStore;
 use elect_record::table::TableDocuments;
+use elect_remote::Product;
 
 /// The scheme of this store's URLs; `postgres` is the same.
 pub const SCHEME: &str = "postgresql";
 
+/// What messages say of this kind of database.
+const PRODUCT: Product = Product {
+    name: "PostgreSQL",
+    scheme: SCHEME,
+    names: ["sslrootcert", "sslcert", "sslkey"],
+    no_tls: "it does not speak TLS, which sslmode asks for: set ssl=on there, or write sslmode=prefer",
+    password: "PGPASSFILE",
+};
+
 /// The description of this kind of store, which elect needs before it opens one.
 pub const KIND: StoreKind = StoreKind {
-    name: "PostgreSQL",
+    name: PRODUCT.name,
     schemes: &[SCHEME, "postgres"],
     example: "postgresql://HOST/DATABASE",
     nicknames: &["psql", "pg"],

@@ -5,20 +5,13 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use elect_api::{Error, ErrorKind};
-use elect_remote::{Password, Url};
-
-/// The settings of one connection.
-pub(crate) struct Settings<'a, V> {
-    url: &'a Url,
-    variable: V,
-    service: HashMap<String, String>,
-}
+use elect_remote::{Password, Settings, Variable, unfit};
 
 /// Each setting with libpq's variable for it.
-const VARIABLES: [(&str, &str); 10] = [
+const VARIABLES: &[(&str, &str)] = &[
     ("dbname", "PGDATABASE"),
     ("host", "PGHOST"),
     ("passfile", "PGPASSFILE"),
@@ -48,113 +41,78 @@ const UNHEEDED: [(&str, &str, &str); 10] = [
 /// Values that ask for nothing.
 const HARMLESS: [&str; 5] = ["", "any", "allow", "disable", "primary"];
 
-impl<'a, V: Fn(&str) -> Option<String>> Settings<'a, V> {
-    /// The settings of a URL, with those of the service that it names.
-    ///
-    /// # Errors
-    /// `Unfit` or `Denied` if there is no such service, its file cannot be read, or a setting cannot be heeded.
-    pub(crate) fn of(url: &'a Url, variable: V) -> Result<Self, Error> {
-        let mut settings = Self { url, variable, service: HashMap::new() };
-        if let Some(name) = settings.get("service") {
-            settings.service = settings.read_service(&name)?;
-        }
-        settings.check_unheeded()?;
-        Ok(settings)
-    }
-
-    fn check_unheeded(&self) -> Result<(), Error> {
-        for (key, name, heeded) in UNHEEDED {
-            let of_service = self.service.get(key).map(|value| (key, value.clone()));
-            let given = of_service.or_else(|| Some((name, (self.variable)(name)?)));
-            let Some((named, value)) = given else { continue };
-            if value != heeded && !HARMLESS.contains(&value.as_str()) {
-                let what =
-                    format!("elect cannot honour {named}={value}: remove it from where it is set");
-                return Err(Error::new(ErrorKind::Unfit, what));
-            }
-        }
-        Ok(())
-    }
-
-    /// The value of a setting, if it has one.
-    pub(crate) fn get(&self, key: &str) -> Option<String> {
-        let given = self.url.option(key).map(str::to_owned);
-        let given = given.or_else(|| self.service.get(key).cloned());
-        given.or_else(|| {
-            let (_, name) = VARIABLES.iter().find(|(known, _)| *known == key)?;
-            (self.variable)(name).filter(|value| !value.is_empty())
-        })
-    }
-
-    /// Whether the URL itself has this option.
-    pub(crate) fn is_in_url(&self, key: &str) -> bool {
-        self.url.option(key).is_some()
-    }
-
-    /// A file in the home directory, if it is there.
-    pub(crate) fn at_home(&self, name: &str) -> Option<PathBuf> {
-        let home = (self.variable)("HOME").filter(|home| !home.is_empty())?;
-        Some(Path::new(&home).join(name)).filter(|path| path.exists())
-    }
-
-    /// The password for a user of a database at a host, which is `localhost` for a socket.
-    ///
-    /// # Errors
-    /// As [`Password::of`]; `Denied` if others may read the password file of libpq.
-    pub(crate) fn password(&self, key: [&str; 4]) -> Result<Option<Password>, Error> {
-        if let Some(password) = Password::of(self.url, &self.variable)? {
-            return Ok(Some(password));
-        }
-        if let Some(secret) = self.service.get("password") {
-            let path = self.service_file().unwrap_or_default();
-            return Ok(Some(Password::of_file(&path, secret.clone())));
-        }
-        if let Some(password) = Password::of_variable("PGPASSWORD", &self.variable) {
-            return Ok(Some(password));
-        }
-        let path = self.get("passfile").map(PathBuf::from);
-        let Some(path) = path.or_else(|| self.at_home(".pgpass")) else { return Ok(None) };
-        // libpq ignores a file that is not there.
-        let Ok(found) = fs::metadata(&path) else { return Ok(None) };
-        if found.is_file() && found.mode() & 0o077 != 0 {
-            let path = path.display();
-            let what = format!("other users may read the passwords in {path}: chmod 600 it");
-            return Err(Error::new(ErrorKind::Denied, what));
-        }
-        let text = read("the password file", &path)?;
-        let secret = text.lines().find_map(|line| matching(line, key));
-        Ok(secret.map(|secret| Password::of_file(&path, secret)))
-    }
-
-    fn service_file(&self) -> Option<PathBuf> {
-        let named = (self.variable)("PGSERVICEFILE").filter(|path| !path.is_empty());
-        named.map(PathBuf::from).or_else(|| self.at_home(".pg_service.conf"))
-    }
-
-    fn read_service(&self, name: &str) -> Result<HashMap<String, String>, Error> {
-        let unknown = |why: &str| {
-            Error::new(ErrorKind::Unfit, format!("there is no service {name:?}: {why}"))
+/// The settings of a URL with these `options`, with those of the service that it names.
+///
+/// # Errors
+/// `Unfit` or `Denied` if there is no such service, its file cannot be read, or a setting cannot be heeded.
+pub(crate) fn settings<'a>(
+    text: &str,
+    options: &[&str],
+    variable: Variable<'a>,
+) -> Result<Settings<'a>, Error> {
+    let mut settings = Settings::of(text, options, VARIABLES, variable)?;
+    if let Some(name) = settings.get("service") {
+        let named = settings.variable("PGSERVICEFILE").map(PathBuf::from);
+        let path = named.or_else(|| settings.at_home(".pg_service.conf")).ok_or_else(|| {
+            let no_file = "set PGSERVICEFILE to a file that has it, or write ~/.pg_service.conf";
+            no_service(&name, no_file)
+        })?;
+        let pick = |text: &str| {
+            let unknown = || no_service(&name, &format!("{} has no [{name}]", path.display()));
+            service(text, &name).ok_or_else(unknown)
         };
-        let no_file = "set PGSERVICEFILE to a file that has it, or write ~/.pg_service.conf";
-        let path = self.service_file().ok_or_else(|| unknown(no_file))?;
-        let text = read("the service file", &path)?;
-        let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-        let mut lines = lines.skip_while(|line| *line != format!("[{name}]"));
-        lines.next().ok_or_else(|| unknown(&format!("{} has no [{name}]", path.display())))?;
-        let settings = lines.take_while(|line| !line.starts_with('['));
-        let pair = |line: &str| {
-            let (key, value) = line.split_once('=')?;
-            Some((key.trim().to_owned(), value.trim().to_owned()))
-        };
-        Ok(settings.filter_map(pair).collect())
+        settings.add_file("the service file", path.clone(), pick)?;
     }
+    for (key, name, heeded) in UNHEEDED {
+        let of_service = settings.in_file(key).map(|value| (key, value.to_owned()));
+        let given = of_service.or_else(|| Some((name, settings.variable(name)?)));
+        let Some((named, value)) = given else { continue };
+        if value != heeded && !HARMLESS.contains(&value.as_str()) {
+            return Err(unfit(format!(
+                "elect cannot honour {named}={value}: remove it from where it is set"
+            )));
+        }
+    }
+    Ok(settings)
 }
 
-fn read(what: &str, path: &Path) -> Result<String, Error> {
-    let bytes = elect_remote::read(what, path)?;
-    String::from_utf8(bytes).map_err(|_| {
-        Error::new(ErrorKind::Unfit, format!("{what}, {}, is no UTF-8", path.display()))
-    })
+/// The password for a user of a database at a host, which is `localhost` for a socket.
+///
+/// # Errors
+/// As [`Settings::password`]; `Denied` if others may read the password file of libpq.
+pub(crate) fn password(settings: &Settings<'_>, key: [&str; 4]) -> Result<Option<Password>, Error> {
+    if let Some(password) = settings.password("PGPASSWORD")? {
+        return Ok(Some(password));
+    }
+    let path = settings.get("passfile").map(PathBuf::from);
+    let Some(path) = path.or_else(|| settings.at_home(".pgpass")) else { return Ok(None) };
+    // libpq ignores a file that is not there.
+    let Ok(found) = fs::metadata(&path) else { return Ok(None) };
+    if found.is_file() && found.mode() & 0o077 != 0 {
+        let path = path.display();
+        let what = format!("other users may read the passwords in {path}: chmod 600 it");
+        return Err(Error::new(ErrorKind::Denied, what));
+    }
+    let text = elect_remote::read_text("the password file", &path)?;
+    let secret = text.lines().find_map(|line| matching(line, key));
+    Ok(secret.map(|secret| Password::of_file(&path, secret)))
+}
+
+fn no_service(name: &str, why: &str) -> Error {
+    unfit(format!("there is no service {name:?}: {why}"))
+}
+
+/// The settings of a service; `None` if the file does not have it.
+fn service(text: &str, name: &str) -> Option<HashMap<String, String>> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let mut lines = lines.skip_while(|line| *line != format!("[{name}]"));
+    lines.next()?;
+    let settings = lines.take_while(|line| !line.starts_with('['));
+    let pair = |line: &str| {
+        let (key, value) = line.split_once('=')?;
+        Some((key.trim().to_owned(), value.trim().to_owned()))
+    };
+    Some(settings.filter_map(pair).collect())
 }
 
 /// The password in a line `HOST:PORT:DATABASE:USER:PASSWORD`, if the line is for this key. A `*` stands for anything.

@@ -3,11 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use elect_api::{Error, ErrorKind, StoreId};
-use elect_remote::{Identity, Opener, Place, Witness};
+use elect_remote::{Address, Identity, Opener, Place, Respondent, Variable, Witness};
+use tokio_postgres::Row;
 
-use crate::address::Address;
+use crate::error::Failure;
 use crate::session::Session;
 use crate::sql::Sql;
+use crate::{PRODUCT, address, examine};
 
 /// What opens sessions for the table of one schema.
 pub(crate) struct Schema {
@@ -18,7 +20,7 @@ pub(crate) struct Schema {
 
 impl Schema {
     pub(crate) fn new(address: &Address) -> Self {
-        Self { sql: Sql::new(&address.schema), tells: AtomicBool::new(true) }
+        Self { sql: Sql::new(&address.space), tells: AtomicBool::new(true) }
     }
 
     pub(crate) fn tells(&self) -> bool {
@@ -27,41 +29,41 @@ impl Schema {
 }
 
 impl Opener for Schema {
-    type Address = Address;
     type Session = Session;
+    type State = Row;
 
-    fn parse(url: &str) -> Result<Address, Error> {
-        Address::parse(url, |name| std::env::var(name).ok())
+    fn parse(url: &str, variable: Variable<'_>) -> Result<Address, Error> {
+        address::parse(url, variable)
     }
 
-    fn places(address: &Address) -> &[Place] {
-        &address.places
-    }
-
-    fn store(address: &Address) -> Option<StoreId> {
-        address.store.clone()
-    }
-
-    async fn open(
+    async fn log_in(
         &self,
         address: &Address,
         place: &Place,
-        identity: &Identity,
-    ) -> Result<Session, Error> {
-        let (sql, witness) = (&self.sql, Witness::default());
-        let session = Session::open(address, place, &sql.hello, &sql.schema, &witness).await?;
+        witness: &Witness,
+    ) -> Result<Session, Failure> {
+        Session::open(address, place, &self.sql, witness).await
+    }
+
+    fn admit(&self, session: &Session, identity: &Identity) -> Result<(), Error> {
         self.tells.store(session.tells(), Ordering::Relaxed);
-        let (name, server) = (format!("PostgreSQL at {}", session.place), &session.server);
+        let (name, server) = (PRODUCT.at(&session.place), &session.server);
         identity.admit(&name, StoreId::read(server.cluster.as_bytes()).as_ref())?;
-        let unwritable = |why: &str| Error::new(ErrorKind::Unreachable, format!("{name} {why}"));
-        if server.is_replica {
-            return Err(unwritable("is a read-only replica: name the primary in the URL"));
-        }
-        if server.is_read_only {
-            return Err(unwritable(
-                "takes no writes: see default_transaction_read_only of the server, the database and the role",
-            ));
-        }
-        Ok(session)
+        let why = if server.is_replica {
+            "is a read-only replica: name the primary in the URL"
+        } else if server.is_read_only {
+            "takes no writes: see default_transaction_read_only of the server, the database and the role"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::Unreachable, format!("{name} {why}")))
+    }
+
+    async fn state(&self, session: &Session) -> Result<Row, Failure> {
+        session.one("state", examine::STATE, &[]).await
+    }
+
+    async fn examine(&self, session: &Session, state: Row) -> Respondent {
+        examine::examine(session, &self.sql, &state).await
     }
 }

@@ -1,13 +1,15 @@
 //! The statements.
 
+use elect_record::table::{Key, Range};
+
 /// The statements for one schema.
 pub(crate) struct Sql {
     pub(crate) hello: String,
     /// The columns of the table, if it is there. A new session takes longer for this than for all of `hello`.
     pub(crate) columns: String,
-    pub(crate) get: String,
-    pub(crate) scan_candidates: String,
-    pub(crate) scan_leaders: String,
+    row: String,
+    candidates: String,
+    leaders: String,
     pub(crate) insert: String,
     pub(crate) update: String,
     pub(crate) update_head: String,
@@ -85,9 +87,9 @@ impl Sql {
                       JOIN pg_namespace ON pg_namespace.oid = relnamespace \
                       WHERE nspname = $1 AND relname = 'document' AND attnum > 0 AND NOT attisdropped"
                 .to_owned(),
-            get: read("election = $1 AND document = $2"),
-            scan_candidates: read("election = $1 AND document >= $2"),
-            scan_leaders: read("document = $1"),
+            row: read("election = $1 AND document = $2"),
+            candidates: read("election = $1 AND document >= $2"),
+            leaders: read("document = $1"),
             insert: written(&format!(
                 "INSERT INTO {table} SELECT $1, $2, $4, $5, $7 WHERE {epoch} = $3 ON CONFLICT (election, document) DO NOTHING"
             )),
@@ -111,6 +113,15 @@ impl Sql {
                           GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO ROLE_OF_ELECT"),
             table,
             schema: schema.to_owned(),
+        }
+    }
+
+    /// The statement that reads a range, with its parameters.
+    pub(crate) fn scan<'a>(&self, range: Range<'a>) -> (&str, Vec<&'a str>) {
+        match range {
+            Range::Candidates(election) => (&self.candidates, vec![election, Key::LEADER]),
+            Range::Row(key) => (&self.row, vec![key.election, key.document]),
+            Range::Leaders => (&self.leaders, vec![Key::LEADER]),
         }
     }
 }

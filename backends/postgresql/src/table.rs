@@ -2,48 +2,37 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile};
-use elect_record::table::{Body, Epoch, Found, Heard, Key, Put, Range, Row, Rows, Table, Tag};
+use elect_api::{Clock, Error, ErrorKind, Examination, Profile};
+use elect_record::table::{Body, Epoch, Heard, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::error::{Failure, failed};
+use crate::error::Failure;
 use crate::link::Schema;
 use crate::session::Session;
 use crate::sql::{FIRST_TIMELINE, Sql};
-use crate::{SCHEME, examine};
 
 type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The table of one schema of a database.
-pub(crate) struct PostgresTable {
-    link: Link<Schema>,
-    profile: Profile,
-    /// Whether this process has made the table.
-    is_made: AtomicBool,
-}
+pub(crate) struct PostgresTable(Link<Schema>);
 
 impl PostgresTable {
     pub(crate) fn new(url: &str) -> Result<Self, Error> {
-        let link = Link::new(url, Schema::new)?;
-        let address = link.address();
-        let lease = Lease::Timed(Cadence::RECORD);
-        let mut profile = Profile::new(SCHEME, address.location.clone(), lease, Order::Queue);
-        profile.cautions.clone_from(&address.cautions);
-        Ok(Self { link, profile, is_made: AtomicBool::new(false) })
+        Link::new(url, Schema::new).map(Self)
     }
 
     fn sql(&self) -> &Sql {
-        &self.link.opener().sql
+        &self.0.opener().sql
     }
 
     async fn session(&self) -> Result<Arc<Session>, Error> {
-        self.link.session().await
+        self.0.session().await
     }
 
     /// The epoch of a database without the table. A write in it finds no table, and makes it.
@@ -53,10 +42,10 @@ impl PostgresTable {
         doing: &str,
         is_new: bool,
     ) -> Result<Epoch, Error> {
-        let rows = session.ask("epoch", &self.sql().bare_epoch, &[]).await;
-        let rows = rows.map_err(|failure| failed(doing, &session.place, &failure, false))?;
-        let name: Option<String> = rows.first().and_then(|row| row.try_get(0).ok());
-        let epoch = epoch_of(name.ok_or_else(|| odd(doing, session))?, doing, session)?;
+        let fail = |failure| session.failed(doing, &failure, false);
+        let row = session.one("epoch", &self.sql().bare_epoch, &[]).await.map_err(fail)?;
+        let name = row.try_get(0).map_err(|_| session.odd(doing))?;
+        let epoch = epoch_of(name, doing, session)?;
         // In a cluster without a promotion, no candidate led before there was the schema.
         let is_first = is_new && epoch.name.split('-').nth(1) == Some(FIRST_TIMELINE);
         Ok(if is_first { Epoch { age: Duration::MAX, ..epoch } } else { epoch })
@@ -64,13 +53,11 @@ impl PostgresTable {
 
     async fn create(&self, session: &Session) -> Result<(), Error> {
         let doing = "cannot make the table of elect";
-        let fail = |failure: &Failure| failed(doing, &session.place, failure, true);
+        let fail = |failure: &Failure| session.failed(doing, failure, true);
         // Without the right to make a schema, the schema may be there.
         let denial = match session.run("create", &self.sql().create_all).await {
             Ok(()) => return Ok(()),
-            Err(failure) if failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
-                Some(failure)
-            }
+            Err(failure) if failure.is(&[SqlState::INSUFFICIENT_PRIVILEGE]) => Some(failure),
             Err(failure) if !is_there_already(&failure) => return Err(fail(&failure)),
             Err(_) => None,
         };
@@ -83,35 +70,12 @@ impl PostgresTable {
         }
         Ok(())
     }
-
-    async fn rows(&self, statement: &str, parameters: &[&str], doing: &str) -> Result<Rows, Error> {
-        let session = self.session().await?;
-        let typed: Vec<_> = parameters.iter().map(|text| (text as _, Type::TEXT)).collect();
-        let answer = match session.ask("select", statement, &typed).await {
-            Err(failure) if has_no_table(&failure) => {
-                let is_new = failure.code() == Some(&SqlState::INVALID_SCHEMA_NAME);
-                let epoch = self.bare_epoch(&session, doing, is_new).await?;
-                return Ok(Rows { epoch, rows: Vec::new() });
-            }
-            Err(failure) => return Err(self.unanswered(doing, &session, &failure, false).await),
-            Ok(answer) => answer,
-        };
-        let mut found = Rows { epoch: Epoch::only(), rows: Vec::new() };
-        for row in &answer {
-            let Some((name, read)) = read(row) else {
-                return Err(self.explained(&session, odd(doing, &session)).await);
-            };
-            found.epoch = epoch_of(name, doing, &session)?;
-            found.rows.extend(read);
-        }
-        if answer.is_empty() { Err(odd(doing, &session)) } else { Ok(found) }
-    }
 }
 
 #[async_trait]
 impl Table for PostgresTable {
     fn profile(&self) -> Profile {
-        Profile { id: self.link.identity().expected(), ..self.profile.clone() }
+        self.0.profile()
     }
 
     fn may_lose(&self) -> bool {
@@ -119,14 +83,7 @@ impl Table for PostgresTable {
     }
 
     fn tells(&self) -> bool {
-        self.link.opener().tells()
-    }
-
-    async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
-        let doing = format!("cannot read the row {}/{}", key.election, key.document);
-        let found = self.rows(&self.sql().get, &[key.election, key.document], &doing).await?;
-        let row = found.rows.into_iter().next().map(|(_, _, row)| row);
-        Ok(Found { epoch: found.epoch, row })
+        self.0.opener().tells()
     }
 
     async fn put(
@@ -136,8 +93,8 @@ impl Table for PostgresTable {
         expected: Option<&Tag>,
         body: &Body,
     ) -> Result<Put, Error> {
-        let doing = format!("cannot write the row {}/{}", key.election, key.document);
-        let expected = expected.map(number).transpose()?;
+        let doing = format!("cannot write the row {key}");
+        let expected = expected.map(Tag::number).transpose()?;
         let session = self.session().await?;
         let (head, cells, tag) = (body.head.as_bytes(), body.cells.as_bytes(), fastrand::i64(1..));
         let told = [!body.is_renewal, !body.is_renewal, body.has_request];
@@ -186,8 +143,8 @@ impl Table for PostgresTable {
     }
 
     async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error> {
-        let doing = format!("cannot remove the row {}/{}", key.election, key.document);
-        let tag = number(tag)?;
+        let doing = format!("cannot remove the row {key}");
+        let tag = tag.number()?;
         let session = self.session().await?;
         let channels = self.channels(key).to_vec();
         let parameters: [Parameter<'_>; 4] = [
@@ -199,7 +156,7 @@ impl Table for PostgresTable {
         match session.ask("delete", &self.sql().delete, &parameters).await {
             Ok(rows) => {
                 let is_gone = rows.first().and_then(|row| row.try_get(0).ok());
-                is_gone.ok_or_else(|| odd(&doing, &session).with_kind(ErrorKind::Ambiguous))
+                is_gone.ok_or_else(|| session.odd(&doing).with_kind(ErrorKind::Ambiguous))
             }
             Err(failure) if is_lost_race(&failure) => Ok(false),
             Err(failure) if has_no_table(&failure) => Ok(true),
@@ -208,20 +165,28 @@ impl Table for PostgresTable {
     }
 
     async fn scan(&self, range: Range<'_>) -> Result<Rows, Error> {
-        let sql = self.sql();
-        match range {
-            Range::Candidates(election) => {
-                let doing = format!("cannot read the rows of {election}");
-                self.rows(&sql.scan_candidates, &[election, Key::LEADER], &doing).await
+        let (doing, session) = (range.doing(), self.session().await?);
+        let (statement, parameters) = self.sql().scan(range);
+        let typed: Vec<_> = parameters.iter().map(|text| (text as _, Type::TEXT)).collect();
+        let answer = match session.ask("select", statement, &typed).await {
+            Err(failure) if has_no_table(&failure) => {
+                let is_new = failure.is(&[SqlState::INVALID_SCHEMA_NAME]);
+                let epoch = self.bare_epoch(&session, &doing, is_new).await?;
+                return Ok(Rows { epoch, rows: Vec::new() });
             }
-            Range::Leaders => {
-                self.rows(&sql.scan_leaders, &[Key::LEADER], "cannot list elections").await
-            }
-            Range::Row(Key { election, document }) => {
-                let doing = format!("cannot read the row {election}/{document}");
-                self.rows(&sql.get, &[election, document], &doing).await
-            }
+            Err(failure) => return Err(self.unanswered(&doing, &session, &failure, false).await),
+            Ok(answer) => answer,
+        };
+        let odd = || session.odd(&doing);
+        let mut found = Rows { epoch: Epoch::only(), rows: Vec::new() };
+        for row in &answer {
+            let Some((name, read)) = read(row) else {
+                return Err(self.explained(&session, odd()).await);
+            };
+            found.epoch = epoch_of(name, &doing, &session)?;
+            found.rows.extend(read);
         }
+        if answer.is_empty() { Err(odd()) } else { Ok(found) }
     }
 
     async fn changed(&self, range: Range<'_>) -> Result<(), Error> {
@@ -238,7 +203,7 @@ impl Table for PostgresTable {
     }
 
     fn heard(&self, key: Key<'_>) -> Heard {
-        let session = self.link.present().filter(|session| session.is_open());
+        let session = self.0.present().filter(|session| session.is_open());
         let of = |channel| session.as_ref().and_then(|session| session.heard(channel));
         Heard { row: of(&self.channel(key)), requests: of(&self.requests(key)) }
     }
@@ -249,33 +214,28 @@ impl Table for PostgresTable {
     }
 
     async fn hush(&self) {
-        if let Some(session) = self.link.present().filter(|session| session.is_open()) {
+        if let Some(session) = self.0.present().filter(|session| session.is_open()) {
             session.hush().await;
         }
     }
 
     async fn prepare(&self) -> Result<(), Error> {
         let session = self.session().await?;
-        if session.server.has_table || self.is_made.load(Ordering::Relaxed) {
-            return Ok(());
+        let has_table = &session.server.has_table;
+        if !has_table.load(Ordering::Relaxed) {
+            self.create(&session).await?;
+            has_table.store(true, Ordering::Relaxed);
         }
-        let made = self.create(&session).await;
-        self.is_made.store(made.is_ok(), Ordering::Relaxed);
-        made.map_err(|error| match error.kind() {
-            // The table is there or not, and the next attempt finds out.
-            ErrorKind::Ambiguous => error.with_kind(ErrorKind::Unreachable),
-            _ => error,
-        })
+        Ok(())
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
-        Ok(examine::examine(self.link.address(), self.sql(), &clock).await)
+        Ok(self.0.examine(&clock).await)
     }
 }
 
 impl PostgresTable {
-    /// The error of a statement that failed. A server that takes no writes is left, so that the next request tries
-    /// others.
+    /// The error of a statement that failed, or that the table is another one.
     async fn unanswered(
         &self,
         doing: &str,
@@ -283,12 +243,10 @@ impl PostgresTable {
         failure: &Failure,
         is_write: bool,
     ) -> Error {
-        if failure.is_of_a_replica() {
-            session.close();
-        }
-        let error = failed(doing, &session.place, failure, is_write);
+        let error = session.failed(doing, failure, is_write);
         // Names and types that do not fit.
-        let may_be_another = failure.code().is_some_and(|code| code.code().starts_with("42"));
+        let may_be_another =
+            failure.refusal().is_some_and(|it| it.0.code().code().starts_with("42"));
         if may_be_another && error.kind() != ErrorKind::Denied {
             return self.explained(session, error).await;
         }
@@ -306,19 +264,19 @@ impl PostgresTable {
     /// Waits for a notice on a channel of the row.
     async fn told(&self, key: Key<'_>, channel: &str) -> Result<(), Error> {
         // The request that comes next opens the session. A caller that waits need not be polled until then.
-        let mut opened = pin!(self.link.opened());
+        let mut opened = pin!(self.0.opened());
         // A session that is opened from here on is noticed.
         opened.as_mut().enable();
-        let Some(session) = self.link.present().filter(|session| session.is_open()) else {
+        let Some(session) = self.0.present().filter(|session| session.is_open()) else {
             opened.await;
             return Ok(());
         };
         if !session.tells() {
             return std::future::pending().await;
         }
-        let doing = format!("cannot wait for the row {}/{}", key.election, key.document);
+        let doing = format!("cannot wait for the row {key}");
         let notice = session.notice(channel).await;
-        notice.map_err(|failure| failed(&doing, &session.place, &failure, false))
+        notice.map_err(|failure| session.failed(&doing, &failure, false))
     }
 
     /// The channels on which a change of a row is told: its own, that of its election, and that of its requests.
@@ -356,13 +314,6 @@ fn epoch_of(name: String, doing: &str, session: &Session) -> Result<Epoch, Error
     Err(Error::new(ErrorKind::Unreachable, what))
 }
 
-fn number(tag: &Tag) -> Result<i64, Error> {
-    tag.0.parse().map_err(|_| Error::new(ErrorKind::Unfit, format!("{:?} is no tag", tag.0)))
-}
-
-/// A row with its election and document.
-type NamedRow = (String, String, Row);
-
 /// The epoch of an answer, and the row in it, if there is one; `None` if they cannot be read.
 fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     let epoch = row.try_get(0).ok()?;
@@ -375,24 +326,15 @@ fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     Some((epoch, Some((election, row.try_get(2).ok()?, Row { tag, body }))))
 }
 
-fn odd(doing: &str, session: &Session) -> Error {
-    let what =
-        format!("{doing}: PostgreSQL at {} gives an answer that is not understood", session.place);
-    Error::new(ErrorKind::Unfit, what)
-}
-
 /// Whether another writer of the row was faster.
 fn is_lost_race(failure: &Failure) -> bool {
-    let lost = [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED];
-    failure.code().is_some_and(|code| lost.contains(code))
+    failure.is(&[SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED])
 }
 
 fn has_no_table(failure: &Failure) -> bool {
-    let missing = [SqlState::INVALID_SCHEMA_NAME, SqlState::UNDEFINED_TABLE];
-    failure.code().is_some_and(|code| missing.contains(code))
+    failure.is(&[SqlState::INVALID_SCHEMA_NAME, SqlState::UNDEFINED_TABLE])
 }
 
 fn is_there_already(failure: &Failure) -> bool {
-    let known = [SqlState::DUPLICATE_SCHEMA, SqlState::DUPLICATE_TABLE, SqlState::UNIQUE_VIOLATION];
-    failure.code().is_some_and(|code| known.contains(code))
+    failure.is(&[SqlState::DUPLICATE_SCHEMA, SqlState::DUPLICATE_TABLE, SqlState::UNIQUE_VIOLATION])
 }

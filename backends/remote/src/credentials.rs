@@ -5,7 +5,7 @@ use std::path::Path;
 use elect_api::{Error, ErrorKind, Finding};
 use nix::unistd::{User, geteuid};
 
-use crate::{Host, Url, exposure};
+use crate::{Host, Url, exposure, unfit};
 
 /// A text that no message and no `Debug` shows.
 #[derive(Clone, PartialEq, Eq)]
@@ -174,10 +174,7 @@ impl Credentials {
     /// `Unfit` if it has none.
     pub fn user_of_process(example: &str) -> Result<String, Error> {
         let user = User::from_uid(geteuid()).ok().flatten().map(|user| user.name);
-        user.ok_or_else(|| {
-            let what = format!("this process has no user name: write {example}");
-            Error::new(ErrorKind::Unfit, what)
-        })
+        user.ok_or_else(|| unfit(format!("this process has no user name: write {example}")))
     }
 
     /// The same credentials, with the password reread from its file. A password from another source stays as it

@@ -5,7 +5,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use elect_api::{Error, ErrorKind, StoreId};
+use elect_api::{Error, StoreId};
+
+use crate::unfit;
 
 /// The store in which a process takes part: the one that the URL's option names, or else the first store in which the
 /// process has entered an election.
@@ -59,7 +61,7 @@ impl Identity {
     /// one is expected from now on.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if another id is expected, or if the store has none although one is expected.
+    /// `Unfit` if another id is expected, or if the store has none although one is expected.
     pub fn admit(&self, place: &str, found: Option<&StoreId>) -> Result<(), Error> {
         let mut known = self.lock();
         let ours = match (&self.wanted, &*known) {
@@ -74,10 +76,10 @@ impl Identity {
                 Ok(())
             }
             (Some((ours, _)), Some(found)) if ours == found => Ok(()),
-            (Some((_, whose)), Some(found)) => Err(another(&format!(
+            (Some((_, whose)), Some(found)) => Err(unfit(format!(
                 "{place} is another store, {found}: {whose}; with both, two could lead at once"
             ))),
-            (Some((_, whose)), None) => Err(another(&format!(
+            (Some((_, whose)), None) => Err(unfit(format!(
                 "{place} has no store id, so it is new, emptied, or another store: {whose} \
                  (a run whose URL has no {} gives it one)",
                 StoreId::OPTION
@@ -90,12 +92,10 @@ impl Identity {
     }
 }
 
-fn another(what: &str) -> Error {
-    Error::new(ErrorKind::Unfit, what)
-}
-
 #[cfg(test)]
 mod tests {
+    use elect_api::ErrorKind;
+
     use super::*;
 
     fn id(text: &str) -> StoreId {

@@ -8,7 +8,9 @@
 //! | the URL of a store: hosts, path, options | [`Url`], [`Host`] |
 //! | user and password | [`Credentials`], [`Password`], [`Secret`] |
 //! | the TLS options of a URL, or of another configuration | [`Tls`], [`TlsSettings`], [`Pem`] |
-//! | several places of one database, and the session with one of them | [`Place`], [`Encryption`], [`Link`] |
+//! | what the files and variables of a database's client say | [`Settings`], [`Address`] |
+//! | several places of one database, and the session with one of them | [`Place`], [`Encryption`], [`Opener`], [`Link`] |
+//! | why a database does not answer, or not as asked | [`Failure`], [`Product`] |
 //! | which store answers | [`Identity`] |
 //! | dialling one server, with or without TLS, or by a proxy | [`dial`](fn@dial), [`connect`], [`Secured`], [`Stream`] |
 //! | a proxy on the way to it (with the feature `proxy`) | `Proxy` |
@@ -20,6 +22,7 @@
 mod credentials;
 mod dial;
 mod exposure;
+mod failure;
 mod identity;
 mod link;
 mod place;
@@ -28,6 +31,7 @@ mod protocol;
 mod proxy;
 mod renewed;
 mod round;
+mod settings;
 mod stream;
 mod tls;
 mod trouble;
@@ -37,15 +41,19 @@ mod verifier;
 pub use credentials::{Credentials, Password, Secret};
 pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
+pub use failure::{Failure, Product, Refusal, unfit};
 pub use identity::Identity;
-pub use link::{Link, Opener, Pulse, Session};
-pub use place::{Demand, Encryption, Place, Way};
+pub use link::{FailureOf, Link, Opener, Pulse, Session};
+pub use place::{Demand, Encryption, Place, Wanted, Way};
 pub use protocol::Protocol;
 #[cfg(feature = "proxy")]
 pub use proxy::Proxy;
 pub use renewed::{Renewed, Tries};
 pub use round::{ANSWER_TIMEOUT, Measured, Respondent, Round, measure, unnamed};
+pub use settings::{Address, Parts, Settings, Variable};
 pub use stream::{Seen, Stream, Witness};
-pub use tls::{Check, Pem, Tls, TlsSettings, pem_of, read, system_authorities, unreadable};
+pub use tls::{
+    Check, Pem, Tls, TlsSettings, pem_of, read, read_text, system_authorities, unreadable,
+};
 pub use trouble::{Hints, Trouble, in_full};
 pub use url::{Host, Url};

@@ -4,56 +4,126 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use elect_api::{Error, ErrorKind, StoreId};
+use elect_api::{Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile, count_trip};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use crate::{Identity, Place, Renewed, Tries};
+use crate::{
+    Address, Failure, Identity, Measured, Place, Product, Refusal, Renewed, Respondent, Round,
+    Tries, Variable, Witness, measure, unfit,
+};
 
+/// The longest time for a name, a connection, TLS and the login together. The engine cuts its own attempts sooner, as a
+/// rule.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest time for one answer, for callers that have no limit of their own.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time for the answer to a request that was dropped.
 const LATE_ANSWER: Duration = Duration::from_millis(500);
 
 /// How sessions with one kind of database are opened.
 pub trait Opener: Send + Sync + 'static {
-    /// What a URL and the files that it names say. Two are equal if the files hold the same.
-    type Address: PartialEq + Send + Sync + 'static;
     /// A connection that has logged in.
     type Session: Session;
+    /// What a server says of its settings and its load.
+    type State: Send;
 
     /// Reads a URL, and the files that it names.
     ///
     /// # Errors
     /// `Unfit` or `Denied`, with a message that names the wrong part.
-    fn parse(url: &str) -> Result<Self::Address, Error>;
+    fn parse(url: &str, variable: Variable<'_>) -> Result<Address, Error>;
 
-    /// The places of an address, to be tried in this order.
-    fn places(address: &Self::Address) -> &[Place];
+    /// Connects, logs in, and asks the server who it is. The caller ends this after 5 s.
+    ///
+    /// # Errors
+    /// Why the server cannot be used.
+    fn log_in(
+        &self,
+        address: &Address,
+        place: &Place,
+        witness: &Witness,
+    ) -> impl Future<Output = Result<Self::Session, FailureOf<Self::Session>>> + Send;
 
-    /// The id of the store that the URL states.
-    fn store(address: &Self::Address) -> Option<StoreId>;
-
-    /// Opens a session with a server that accepts writes and is the store that `identity` expects.
+    /// Checks that the server accepts writes, and is the store that `identity` expects.
     ///
     /// # Errors
     /// Why the server cannot be used; never `Ambiguous`.
-    fn open(
+    fn admit(&self, session: &Self::Session, identity: &Identity) -> Result<(), Error>;
+
+    /// Asks a server about its settings and its load, for `elect doctor`.
+    fn state(
         &self,
-        address: &Self::Address,
-        place: &Place,
-        identity: &Identity,
-    ) -> impl Future<Output = Result<Self::Session, Error>> + Send;
+        session: &Self::Session,
+    ) -> impl Future<Output = Result<Self::State, FailureOf<Self::Session>>> + Send;
+
+    /// What `elect doctor` shows of a server that has answered so.
+    fn examine(
+        &self,
+        session: &Self::Session,
+        state: Self::State,
+    ) -> impl Future<Output = Respondent> + Send;
 }
 
 /// A connection that has logged in.
 pub trait Session: Send + Sync {
-    /// Whether it can still be used. It may ask the server, if an earlier answer is missing.
-    fn is_alive(&self) -> impl Future<Output = bool> + Send;
+    /// An answer that is an error.
+    type Refusal: Refusal;
+
+    /// The kind of database.
+    const PRODUCT: Product;
+
+    /// The place, for messages.
+    fn place(&self) -> &str;
+
+    /// What it knows of its connection.
+    fn pulse(&self) -> &Pulse;
+
+    /// Whether the connection has not ended.
+    fn is_connected(&self) -> bool;
+
+    /// Asks the server whether it is there.
+    fn check(&self) -> impl Future<Output = bool> + Send;
+
+    /// Whether it is not given up, and its connection has not ended.
+    fn is_open(&self) -> bool {
+        self.is_connected() && !self.pulse().is_over.load(Ordering::Relaxed)
+    }
 
     /// Ends the connection without a word.
-    fn close(&self);
+    fn close(&self) {
+        self.pulse().end();
+    }
+
+    /// The error of an answer that is well, and that this version of elect cannot read.
+    fn odd(&self, doing: &str) -> Error {
+        let name = Self::PRODUCT.at(self.place());
+        unfit(format!("{doing}: {name} gives an answer that is not understood"))
+    }
+
+    /// The error of a statement that failed. `doing` says what it was for, as in `cannot read the row x/leader`. A
+    /// server that takes no writes is left, so that the next request tries others.
+    fn failed(&self, doing: &str, failure: &FailureOf<Self>, is_write: bool) -> Error {
+        let what = format!("{doing} in {}", Self::PRODUCT.at(self.place()));
+        let unreachable = |why| Error::new(ErrorKind::Unreachable, format!("{what}: {why}"));
+        if failure.refusal().is_some_and(Refusal::is_of_a_replica) {
+            self.close();
+        }
+        let error = match failure {
+            Failure::Refused(refusal) => refusal.error(what, ""),
+            Failure::Silent => unreachable("no answer"),
+            Failure::Odd(why) => unreachable("the answer is not understood").because(*why),
+            Failure::Lost(why) => unreachable("the connection was lost").because(why.as_str()),
+            Failure::Unsent | Failure::Way(_) => unreachable("the connection was lost"),
+        };
+        if is_write && failure.is_unclear() { error.with_kind(ErrorKind::Ambiguous) } else { error }
+    }
 }
+
+/// Why such a session has no answer.
+pub type FailureOf<S> = Failure<<S as Session>::Refusal>;
 
 /// The way to a database: one session at a time, with the first place that accepts writes.
 ///
@@ -64,7 +134,7 @@ pub struct Link<O: Opener>(Arc<Inner<O>>);
 struct Inner<O: Opener> {
     opener: O,
     url: String,
-    addresses: Renewed<O::Address>,
+    addresses: Renewed<Address>,
     identity: Identity,
     /// The place to begin with. An attempt that is cut off leaves the next one here.
     place: AtomicUsize,
@@ -79,12 +149,12 @@ impl<O: Opener> Link<O> {
     ///
     /// # Errors
     /// As [`Opener::parse`].
-    pub fn new(url: &str, opener: impl FnOnce(&O::Address) -> O) -> Result<Self, Error> {
-        let address = O::parse(url)?;
+    pub fn new(url: &str, opener: impl FnOnce(&Address) -> O) -> Result<Self, Error> {
+        let address = parse::<O>(url)?;
         Ok(Self(Arc::new(Inner {
             opener: opener(&address),
             url: url.to_owned(),
-            identity: Identity::new(O::store(&address)),
+            identity: Identity::new(address.store.clone()),
             addresses: Renewed::new(address),
             place: AtomicUsize::new(0),
             session: Mutex::new(None),
@@ -99,13 +169,17 @@ impl<O: Opener> Link<O> {
     }
 
     /// The address as it served last.
-    pub fn address(&self) -> Arc<O::Address> {
+    pub fn address(&self) -> Arc<Address> {
         self.0.addresses.known()
     }
 
-    /// Which store is meant.
-    pub fn identity(&self) -> &Identity {
-        &self.0.identity
+    /// What the store is, which candidates judge by their own clocks.
+    pub fn profile(&self) -> Profile {
+        let (address, lease) = (self.address(), Lease::Timed(Cadence::RECORD));
+        let scheme = O::Session::PRODUCT.scheme;
+        let profile = Profile::new(scheme, address.location.clone(), lease, Order::Queue);
+        let (cautions, id) = (address.cautions.clone(), self.0.identity.expected());
+        Profile { cautions, id, ..profile }
     }
 
     /// The session in use, or a new one.
@@ -125,6 +199,18 @@ impl<O: Opener> Link<O> {
         })
     }
 
+    /// Asks all servers at once how they are.
+    pub async fn examine(&self, clock: &Clock) -> Examination {
+        let address = self.address();
+        let ways: Vec<_> = address.places.iter().map(|place| &place.way).collect();
+        let round = Round::visit(ways, |place, _| {
+            let (inner, clock) = (Arc::clone(&self.0), Arc::clone(clock));
+            let address = Arc::clone(&address);
+            async move { inner.visit(&address, &address.places[place], &clock).await }
+        });
+        round.await.examination(O::Session::PRODUCT.name)
+    }
+
     /// The session in use, if there is one. It may be dead.
     pub fn present(&self) -> Option<Arc<O::Session>> {
         self.0.present()
@@ -140,7 +226,7 @@ impl<O: Opener> Inner<O> {
     async fn session(&self) -> Result<Arc<O::Session>, Error> {
         let _one_at_a_time = self.opening.lock().await;
         if let Some(session) = self.present() {
-            if session.is_alive().await {
+            if is_alive(&*session).await {
                 return Ok(session);
             }
             session.close();
@@ -159,7 +245,7 @@ impl<O: Opener> Inner<O> {
     async fn open(&self) -> Result<O::Session, Error> {
         let url = self.url.clone();
         // Certificates of the system are many, and files may be slow.
-        let read = tokio::task::spawn_blocking(move || O::parse(&url)).await;
+        let read = tokio::task::spawn_blocking(move || parse::<O>(&url)).await;
         let read = read.unwrap_or_else(|error| {
             Err(Error::new(ErrorKind::Unreachable, "cannot read the settings").because(error))
         });
@@ -181,13 +267,16 @@ impl<O: Opener> Inner<O> {
         }
     }
 
-    async fn open_at_any(&self, address: &O::Address) -> Result<O::Session, Error> {
-        let places = O::places(address);
+    async fn open_at_any(&self, address: &Address) -> Result<O::Session, Error> {
+        let places = &address.places;
         let begin = self.place.load(Ordering::Relaxed);
         let mut refusal: Option<Error> = None;
         for place in (0..places.len()).map(|step| (begin + step) % places.len()) {
             self.place.store((place + 1) % places.len(), Ordering::Relaxed);
-            match self.opener.open(address, &places[place], &self.identity).await {
+            let opened = self.log_in(address, &places[place]).await;
+            let admitted = opened
+                .and_then(|session| self.opener.admit(&session, &self.identity).map(|()| session));
+            match admitted {
                 Ok(session) => {
                     self.place.store(place, Ordering::Relaxed);
                     return Ok(session);
@@ -202,52 +291,101 @@ impl<O: Opener> Inner<O> {
                 }
             }
         }
-        Err(refusal.unwrap_or_else(|| Error::new(ErrorKind::Unfit, "the URL names no place")))
+        Err(refusal.unwrap_or_else(|| unfit("the URL names no place")))
+    }
+
+    async fn log_in(&self, address: &Address, place: &Place) -> Result<O::Session, Error> {
+        let (name, witness) = (place.way.to_string(), Witness::default());
+        let opened = Box::pin(self.opener.log_in(address, place, &witness));
+        let opened = timeout(CONNECT_TIMEOUT, opened).await.unwrap_or(Err(Failure::Silent));
+        let login = place.login(&address.user, O::Session::PRODUCT.password);
+        opened.map_err(|failure| O::Session::PRODUCT.unconnected(&name, &failure, &witness, &login))
+    }
+
+    async fn visit(
+        &self,
+        address: &Address,
+        place: &Place,
+        clock: &Clock,
+    ) -> Result<(Duration, Respondent), Error> {
+        let session = self.log_in(address, place).await?;
+        let measured = measure(clock, || self.opener.state(&session)).await;
+        let silent = || {
+            let name = O::Session::PRODUCT.at(session.place());
+            let what = format!("{name} lets us in, and then does not answer");
+            Error::new(ErrorKind::Unreachable, what)
+        };
+        let Measured { round_trip, last } = measured.map_err(|_| silent())?;
+        let examined = timeout(crate::ANSWER_TIMEOUT, self.opener.examine(&session, last)).await;
+        Ok((round_trip, examined.map_err(|_| silent())?))
     }
 }
 
-/// What a session knows of its connection.
-#[derive(Debug, Default)]
+/// Whether a session can still be used. A request that was dropped may hold up the next one, so if the session is
+/// suspect, the answer of the server is awaited for a moment.
+async fn is_alive(session: &impl Session) -> bool {
+    let Pulse { is_suspect, .. } = session.pulse();
+    if !session.is_open() || !is_suspect.swap(false, Ordering::Relaxed) {
+        return session.is_open();
+    }
+    count_trip("check");
+    let is_there = session.pulse().answer(LATE_ANSWER, session.check()).await.unwrap_or(false);
+    if !is_there {
+        is_suspect.store(true, Ordering::Relaxed);
+    }
+    is_there
+}
+
+fn parse<O: Opener>(url: &str) -> Result<Address, Error> {
+    O::parse(url, &|name| std::env::var(name).ok())
+}
+
+/// What a session knows of its connection, which a task drives.
+#[derive(Debug)]
 pub struct Pulse {
     /// A request was dropped before its answer.
     is_suspect: AtomicBool,
     /// The session is given up. The connection ends a moment later.
     is_over: AtomicBool,
+    driver: AbortHandle,
 }
 
 impl Pulse {
-    /// Waits for the answer to a request; `None` if it does not come within `limit`.
+    /// That of a connection which this task drives. It ends the task when it is dropped.
+    pub const fn of(driver: AbortHandle) -> Self {
+        Self { is_suspect: AtomicBool::new(false), is_over: AtomicBool::new(false), driver }
+    }
+
+    /// Waits for the answer to a request, for 10 s at most.
+    ///
+    /// # Errors
+    /// That of the request; `Silent` if no answer comes in time.
     ///
     /// # Cancellation
-    /// The session is suspect, as after `None`.
-    pub async fn answer<T>(&self, limit: Duration, request: impl Future<Output = T>) -> Option<T> {
+    /// The session is suspect, as after `Silent`.
+    pub async fn ask<T, R>(
+        &self,
+        request: impl Future<Output = Result<T, Failure<R>>>,
+    ) -> Result<T, Failure<R>> {
+        self.answer(ANSWER_TIMEOUT, request).await.unwrap_or(Err(Failure::Silent))
+    }
+
+    async fn answer<T>(&self, limit: Duration, request: impl Future<Output = T>) -> Option<T> {
         let unanswered = Unanswered(&self.is_suspect);
         let answer = timeout(limit, request).await.ok()?;
         std::mem::forget(unanswered);
         Some(answer)
     }
 
-    /// Whether the session can still be used. A request that was dropped may hold up the next one, so if the session is
-    /// suspect, the answer to `check` is awaited for a moment.
-    pub async fn is_there(&self, check: impl Future<Output = bool>) -> bool {
-        if self.is_over() || !self.is_suspect.swap(false, Ordering::Relaxed) {
-            return !self.is_over();
-        }
-        let is_there = self.answer(LATE_ANSWER, check).await.unwrap_or(false);
-        if !is_there {
-            self.is_suspect.store(true, Ordering::Relaxed);
-        }
-        is_there
-    }
-
-    /// Whether the session is given up.
-    pub fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
-    }
-
-    /// Notes that the session is given up.
-    pub fn end(&self) {
+    fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
+        self.driver.abort();
+    }
+}
+
+impl Drop for Pulse {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -5,10 +5,12 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use elect_api::{Error, ErrorKind, Finding};
+use elect_api::{Error, Finding};
 use tokio::net::UnixStream;
 
-use crate::{Check, Host, Password, Secured, Seen, Stream, Tls, TlsSettings, Trouble, Witness};
+use crate::{
+    Check, Host, Password, Secured, Seen, Stream, Tls, TlsSettings, Trouble, Witness, unfit,
+};
 
 /// One place of a database, and the password there.
 #[derive(Clone, PartialEq)]
@@ -75,6 +77,12 @@ impl Way {
         }
     }
 
+    /// The first of these sockets that is there, or else the first: servers of several systems have theirs elsewhere.
+    pub fn usual<const N: usize>(sockets: [&str; N]) -> Self {
+        let found = sockets.iter().find(|path| Path::new(path).exists()).unwrap_or(&sockets[0]);
+        Self::Socket(found.into())
+    }
+
     /// Connects without TLS. The `witness` forgets an earlier connection.
     ///
     /// # Errors
@@ -96,34 +104,43 @@ impl fmt::Display for Way {
     }
 }
 
+/// The encryption that settings ask for.
+pub struct Wanted {
+    /// How much.
+    pub demand: Demand,
+    /// What asks for it, as in `sslmode=require`.
+    pub setting: String,
+    /// What to add to the URL for all checks, as in `sslmode=verify-full`.
+    pub better: &'static str,
+    /// The files of the authorities, of the client's certificate, and of its key.
+    pub files: [Option<String>; 3],
+}
+
 impl Encryption {
-    /// Reads the files of these settings, as much as is asked for. What they say of checks does not count. `setting` is
-    /// what asks, as in `sslmode=require`.
+    /// Reads the files of these settings, as much as is asked for. `names` are the names of the files in messages.
     ///
     /// # Errors
     /// As [`Tls::new`]; `Unfit` if an authority has to be named.
-    pub fn new(
-        demand: Demand,
-        setting: &str,
-        settings: TlsSettings,
-        hosts: &[Host],
-    ) -> Result<Self, Error> {
-        let [authority, ..] = settings.names;
+    pub fn new(wanted: &Wanted, names: [&'static str; 3], hosts: &[Host]) -> Result<Self, Error> {
+        let Wanted { demand, setting, files: [ca, cert, key], .. } = wanted;
         let check = match demand {
             Demand::Off => return Ok(Self::Off),
-            Demand::Required if settings.ca.is_some() => Check::Authority,
+            Demand::Required if ca.is_some() => Check::Authority,
             Demand::IfPossible | Demand::Required => Check::Nothing,
-            Demand::Authority if settings.ca.is_none() => {
-                let what =
-                    format!("{setting} takes the file of an authority: name one with {authority}");
-                return Err(Error::new(ErrorKind::Unfit, what));
+            Demand::Authority if ca.is_none() => {
+                let [authority, ..] = names;
+                return Err(unfit(format!(
+                    "{setting} takes the file of an authority: name one with {authority}"
+                )));
             }
             Demand::Authority => Check::Authority,
             Demand::Name => Check::Name,
         };
-        let ca = settings.ca.filter(|_| check != Check::Nothing);
-        let tls = Tls::new(TlsSettings { ca, check, ..settings }, &[], hosts)?;
-        Ok(if demand == Demand::IfPossible { Self::IfPossible(tls) } else { Self::Required(tls) })
+        let ca = ca.clone().filter(|_| check != Check::Nothing);
+        let (cert, key, server_name) = (cert.clone(), key.clone(), None);
+        let tls = Tls::new(TlsSettings { ca, cert, key, check, server_name, names }, &[], hosts)?;
+        let is_optional = *demand == Demand::IfPossible;
+        Ok(if is_optional { Self::IfPossible(tls) } else { Self::Required(tls) })
     }
 
     /// What it takes to begin TLS; `None` where connections stay in the clear, as on a socket.
@@ -142,9 +159,9 @@ impl Encryption {
         matches!(self, Self::Required(tls) if tls.pem.check != Check::Nothing)
     }
 
-    /// The places where others can learn the password: its file, and a server that proves nothing. `setting` says what
-    /// is set, as in `sslmode=prefer`, and `better` what to add to the URL.
-    pub fn cautions(&self, places: &[Place], setting: &str, better: &str) -> Vec<Finding> {
+    /// The places where others can learn the password: its file, and a server that proves nothing.
+    pub fn cautions(&self, places: &[Place], wanted: &Wanted) -> Vec<Finding> {
+        let Wanted { setting, better, .. } = wanted;
         let far = |place: &&Place| {
             place.password.is_some() && place.way.host().is_some_and(|host| !host.is_loopback())
         };

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use elect_api::{Error, ErrorKind};
+use elect_api::Error;
 use hyper::client::conn::http1;
 use hyper::header::{HOST, PROXY_AUTHORIZATION};
 use hyper::http::uri::Authority;
@@ -24,6 +24,7 @@ use tower::{ServiceExt as _, service_fn};
 
 use crate::{
     Check, Hints, Host, Pem, Secret, Secured, Stream, Url, Witness, connect, system_authorities,
+    unfit,
 };
 
 /// The longest answer of a proxy, in bytes.
@@ -248,10 +249,6 @@ fn is_of(name: &str, domain: &str) -> bool {
 
 /// What names the authorities that may sign a proxy's certificate.
 const AUTHORITY: &str = "the certificates of this system (update-ca-certificates)";
-
-fn unfit(what: String) -> Error {
-    Error::new(ErrorKind::Unfit, what)
-}
 
 #[cfg(test)]
 mod tests {

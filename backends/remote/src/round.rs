@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use elect_api::{Clock, Endpoint, EndpointAnswer, Error, Examination, Finding, Supply, middle};
+use elect_api::{
+    Clock, Endpoint, EndpointAnswer, Error, Examination, Finding, StoreId, StoreIdentity, Supply,
+    Unit, middle,
+};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -58,27 +61,36 @@ impl<R: Send + 'static> Round<R> {
 
 /// A server of a database that has answered.
 pub struct Respondent {
-    /// Its answer, as a report shows it.
-    pub answer: EndpointAnswer,
+    /// The version of its program.
+    pub version: String,
+    /// What it is beside the others, as in `primary`.
+    pub role: &'static str,
+    /// The id of the store, if it has one.
+    pub store: Option<StoreId>,
     /// Whether it accepts writes.
     pub is_primary: bool,
     /// What is wrong there.
     pub findings: Vec<Finding>,
-    /// What it has limits for.
-    pub supplies: Vec<Supply>,
+    /// The greatest number of connections, and the present one.
+    pub connections: Option<(u64, u64)>,
 }
 
-impl Round<Respondent> {
+impl Round<(Duration, Respondent)> {
     /// All that the servers of one database have answered. Two that accept writes are an error.
-    pub fn examination(&self) -> Examination {
+    pub(crate) fn examination(&self, product: &str) -> Examination {
         let respondents = self.respondents();
         let mut findings = Vec::new();
         let mut supplies = Vec::new();
-        for (_, respondent) in &respondents {
+        for (address, (_, respondent)) in &respondents {
             findings.extend(respondent.findings.iter().cloned());
-            supplies.extend(respondent.supplies.iter().cloned());
+            supplies.extend(respondent.connections.map(|(most, used)| Supply {
+                what: format!("connections of {product} at {address}"),
+                unit: Unit::Pieces,
+                most: Some(most),
+                used: Some(used),
+            }));
         }
-        let primaries = respondents.into_iter().filter(|(_, it)| it.is_primary);
+        let primaries = respondents.into_iter().filter(|(_, (_, it))| it.is_primary);
         let primaries: Vec<_> = primaries.map(|(address, _)| address).collect();
         if primaries.len() > 1 {
             findings.push(Finding::error(
@@ -90,7 +102,12 @@ impl Round<Respondent> {
             ));
         }
         Examination {
-            endpoints: self.endpoints(|respondent| respondent.answer.clone()),
+            endpoints: self.endpoints(|(round_trip, respondent)| EndpointAnswer {
+                round_trip: *round_trip,
+                version: Some(respondent.version.clone()),
+                role: Some(respondent.role.to_owned()),
+                store: StoreIdentity::of(respondent.store.clone()),
+            }),
             supplies,
             findings,
             ..Examination::default()
@@ -167,7 +184,7 @@ mod tests {
             round_trip: Duration::ZERO,
             version: None,
             role: None,
-            store: elect_api::StoreIdentity::Untold,
+            store: StoreIdentity::Untold,
         });
         let shown: Vec<_> = endpoints.iter().map(|it| (&*it.address, it.answer.is_ok())).collect();
         assert_eq!(shown, [("a:1", true), ("a:2", false), ("a:3", true)]);

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::verifier::Lenient;
-use crate::{Host, Secured, Url};
+use crate::{Host, Secured, Url, unfit};
 
 /// The TLS options of a URL, with the files read and understood.
 #[derive(Clone)]
@@ -261,6 +261,15 @@ pub fn read(what: &str, path: &Path) -> Result<Vec<u8>, Error> {
     elect_system::path::read(path).map_err(|error| unreadable(what, path, error))
 }
 
+/// The text in a file, as [`read`].
+///
+/// # Errors
+/// As [`read`]; `Unfit` if it is no text.
+pub fn read_text(what: &str, path: &Path) -> Result<String, Error> {
+    String::from_utf8(read(what, path)?)
+        .map_err(|_| unfit(format!("{what}, {}, is no UTF-8", path.display())))
+}
+
 /// The error of [`read`] for a file that was read in another way.
 pub fn unreadable(what: &str, path: &Path, error: io::Error) -> Error {
     let kind = match error.kind() {
@@ -299,10 +308,6 @@ pub fn system_authorities(authority: &str) -> Result<String, Error> {
         format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n")
     };
     Ok(found.certs.iter().map(pem).collect())
-}
-
-fn unfit(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Unfit, what)
 }
 
 #[cfg(test)]

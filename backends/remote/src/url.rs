@@ -3,9 +3,9 @@ use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
 
-use elect_api::{Error, ErrorKind};
+use elect_api::Error;
 
-use crate::Secret;
+use crate::{Secret, unfit};
 
 /// The URL of a store on other machines:
 /// `SCHEME://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]]...[/PATH][?KEY=VALUE[&KEY=VALUE]...]`.
@@ -50,7 +50,7 @@ impl Url {
     /// each once.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`], with a message that names the wrong part.
+    /// `Unfit`, with a message that names the wrong part.
     pub fn parse(text: &str, default_port: u16, options: &[&str]) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| {
             // The rest of the text may hold a password, so the message does not quote it.
@@ -58,7 +58,7 @@ impl Url {
             unfit(format!("after {scheme:?} come a colon and two slashes: {scheme}://HOST"))
         })?;
         if rest.contains('#') {
-            return Err(unfit("a # in a URL is written %23".into()));
+            return Err(unfit("a # in a URL is written %23"));
         }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
@@ -113,7 +113,7 @@ impl Url {
     /// or `false`.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if it has another value.
+    /// `Unfit` if it has another value.
     pub fn flag(&self, key: &str) -> Result<bool, Error> {
         match self.option(key) {
             None | Some("false") => Ok(false),
@@ -172,9 +172,7 @@ impl Host {
             },
         };
         if name.is_empty() {
-            return Err(unfit(
-                "the URL lacks a host: write SCHEME://HOST or SCHEME://HOST,HOST".into(),
-            ));
+            return Err(unfit("the URL lacks a host: write SCHEME://HOST or SCHEME://HOST,HOST"));
         }
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || "._-:%".contains(c)) {
             return Err(wrong("a name has letters, digits, dots and hyphens"));
@@ -205,10 +203,10 @@ fn check_order(authority: &str, path: &str) -> Result<(), Error> {
         return Ok(());
     }
     if authority.contains(char::is_whitespace) {
-        return Err(unfit("the URL has a space among its hosts: write HOST,HOST".into()));
+        return Err(unfit("the URL has a space among its hosts: write HOST,HOST"));
     }
     if authority.ends_with(':') && path.starts_with("//") || path.contains("://") {
-        return Err(unfit("the URL has a second scheme: write SCHEME://HOST,HOST".into()));
+        return Err(unfit("the URL has a second scheme: write SCHEME://HOST,HOST"));
     }
     let separators = [(',', "comma", "%2C"), (';', "semicolon", "%3B")];
     match separators.into_iter().find(|(separator, ..)| path.contains(*separator)) {
@@ -252,16 +250,14 @@ fn decode(text: &str) -> Result<String, Error> {
     while let Some(at) = rest.find('%') {
         let digits = rest.get(at + 1..at + 3);
         if !digits.is_some_and(|pair| pair.bytes().all(|digit| digit.is_ascii_hexdigit())) {
-            return Err(unfit(
-                "a % is followed by two hexadecimal digits (% itself is %25)".into(),
-            ));
+            return Err(unfit("a % is followed by two hexadecimal digits (% itself is %25)"));
         }
         rest = &rest[at + 3..];
     }
     let decoded = percent_decode_str(text).decode_utf8();
-    let decoded = decoded.map_err(|_| unfit("the URL is no UTF-8".into()))?;
+    let decoded = decoded.map_err(|_| unfit("the URL is no UTF-8"))?;
     if decoded.contains(char::is_control) {
-        return Err(unfit("a URL has no control characters".into()));
+        return Err(unfit("a URL has no control characters"));
     }
     Ok(decoded.into_owned())
 }
@@ -273,12 +269,10 @@ fn non_empty(text: String) -> Option<String> {
 /// A hint for a URL that has an @ after its hosts.
 const CUT: &str = "a / in a user name or a password is written %2F, and a ? is written %3F";
 
-fn unfit(why: String) -> Error {
-    Error::new(ErrorKind::Unfit, why)
-}
-
 #[cfg(test)]
 mod tests {
+    use elect_api::ErrorKind;
+
     use super::*;
 
     fn parse(text: &str) -> Result<Url, Error> {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Clock, ElectionName, Error, Examination, Profile};
+use elect_api::{Clock, ElectionName, Error, ErrorKind, Examination, Profile};
 
 use super::body::{self, document};
 use super::known::{Known, Seen, Versions, control};
@@ -414,7 +414,11 @@ impl<T: Table> Documents for TableDocuments<T> {
     }
 
     async fn prepare(&self) -> Result<(), Error> {
-        self.table.prepare().await
+        self.table.prepare().await.map_err(|error| match error.kind() {
+            // The table is there or not, and the next attempt finds out.
+            ErrorKind::Ambiguous => error.with_kind(ErrorKind::Unreachable),
+            _ => error,
+        })
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

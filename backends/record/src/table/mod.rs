@@ -39,10 +39,11 @@ mod documents;
 mod known;
 mod memory;
 
+use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Clock, Error, Examination, Profile};
+use elect_api::{Clock, Error, ErrorKind, Examination, Profile};
 
 pub use self::documents::TableDocuments;
 pub use self::memory::MemoryTable;
@@ -76,7 +77,10 @@ pub trait Table: Send + Sync {
     ///
     /// # Errors
     /// As the trait says.
-    async fn get(&self, key: Key<'_>) -> Result<Found, Error>;
+    async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
+        let Rows { epoch, rows } = self.scan(Range::Row(key)).await?;
+        Ok(Found { epoch, row: rows.into_iter().next().map(|(_, _, row)| row) })
+    }
 
     /// Writes a row in one step with the comparison: the row has the tag `expected` (`None`: there is no row), and the
     /// store's epoch has the name `epoch`.
@@ -149,7 +153,7 @@ pub trait Table: Send + Sync {
     /// Makes what holds the rows before a candidate enters, if it is missing.
     ///
     /// # Errors
-    /// As the trait says; never `Ambiguous`.
+    /// As the trait says.
     async fn prepare(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -193,7 +197,22 @@ pub enum Range<'a> {
     Leaders,
 }
 
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.election, self.document)
+    }
+}
+
 impl Range<'_> {
+    /// What a read of it is called in an error, as in `cannot read the row x/leader`.
+    pub fn doing(&self) -> String {
+        match self {
+            Self::Candidates(election) => format!("cannot read the rows of {election}"),
+            Self::Row(key) => format!("cannot read the row {key}"),
+            Self::Leaders => "cannot list elections".to_owned(),
+        }
+    }
+
     /// Whether a row is in the range.
     pub fn contains(&self, key: Key<'_>) -> bool {
         match self {
@@ -208,6 +227,17 @@ impl Range<'_> {
 /// neither when the row is made anew nor after the store has lost the write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tag(pub String);
+
+impl Tag {
+    /// The number in the tag, for a store whose tags are numbers.
+    ///
+    /// # Errors
+    /// `Unfit` if it is none.
+    pub fn number(&self) -> Result<i64, Error> {
+        let what = || format!("{:?} is no tag", self.0);
+        self.0.parse().map_err(|_| Error::new(ErrorKind::Unfit, what()))
+    }
+}
 
 /// The content of a row: two lines of text with no character below U+0020, which come back byte for byte. In the rows of
 /// documents each is JSON.
@@ -258,13 +288,16 @@ pub struct Found {
     pub row: Option<Row>,
 }
 
-/// The answer to a scan: each row with its election and document.
+/// A row with its election and document.
+pub type NamedRow = (String, String, Row);
+
+/// The answer to a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
     /// The epoch of the answer.
     pub epoch: Epoch,
     /// The rows.
-    pub rows: Vec<(String, String, Row)>,
+    pub rows: Vec<NamedRow>,
 }
 
 /// Marks of the notices of a row: each changes with a notice, and never returns. `None` while the table does not listen.

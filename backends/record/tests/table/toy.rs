@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use elect_api::{Cadence, Error, ErrorKind, Lease, Order, Profile};
-use elect_record::table::{Body, Epoch, Found, Key, Put, Range, Row, Rows, Table, Tag};
+use elect_record::table::{Body, Epoch, Key, Put, Range, Row, Rows, Table, Tag};
 
 pub(crate) struct FolderTable {
     pub(crate) folder: PathBuf,
@@ -54,11 +54,6 @@ impl Table for FolderTable {
 
     fn may_lose(&self) -> bool {
         false
-    }
-
-    async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
-        let row = self.row(key).map_err(unreachable)?;
-        Ok(Found { epoch: Epoch::only(), row })
     }
 
     async fn put(

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Cell, Error, Standing, first_of};
+use elect_api::{Boottime, Cell, Error, Standing, first_of, never};
 
 use super::{RecordSeat, millis};
 use crate::documents::{Document, Listing, Name, Purpose, Swapped};
 use crate::election::{Known, wake};
 use crate::guards::{Guard, is_off};
-use crate::line::Position;
+use crate::line::{CLOSE, Position};
 use crate::{Listed, Waiter};
 
 /// The number of waiters that renew at each look. The others renew once in a lease.
@@ -156,6 +156,10 @@ impl RecordSeat {
         let alive = position.lives || holder.is_some() && self.holder.lives();
         if let Some(standing) = self.stand_back(now, known, position, (ahead, alive)) {
             return standing;
+        }
+        // Too many are before it for a notice to concern it, and its next refresh lists anyway.
+        if ahead > CLOSE && self.election.documents.wakes_all() {
+            return Standing::Waiting { ahead, alive, wake: never() };
         }
         let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
         // The candidate that has made the record since may have left it already.

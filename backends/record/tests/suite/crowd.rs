@@ -1,5 +1,6 @@
 //! A thousand waiters: the load on the store, and the time that a hand-over takes.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -48,17 +49,21 @@ impl Crowd {
     }
 
     async fn filled(self, size: usize) -> Self {
-        let crowd = self;
-        for number in 0..size {
+        self.join(0..size).await;
+        self.pass(TTL * 4).await;
+        assert_eq!(self.led(), 1);
+        self
+    }
+
+    /// Lets these candidates take part from now on.
+    async fn join(&self, numbers: Range<usize>) {
+        for number in numbers {
             let candidate =
                 Candidate { host: "h".into(), ..Candidate::foreign(format!("c{number}")) };
-            let seat = crowd.fake.store().open(&election(), &candidate, TTL).await.expect("a seat");
-            let (clock, led) = (Arc::clone(&crowd.clock), Arc::clone(&crowd.led));
-            tokio::spawn(take_part(seat, clock, led, crowd.ended.subscribe()));
+            let seat = self.fake.store().open(&election(), &candidate, TTL).await.expect("a seat");
+            let (clock, led) = (Arc::clone(&self.clock), Arc::clone(&self.led));
+            tokio::spawn(take_part(seat, clock, led, self.ended.subscribe()));
         }
-        crowd.pass(TTL * 4).await;
-        assert_eq!(crowd.led(), 1);
-        crowd
     }
 
     async fn pass(&self, span: Duration) {
@@ -194,6 +199,25 @@ fn where_a_notice_wakes_all_those_far_behind_watch_nothing() {
         println!("{watches} watches; at most {quick:?}, and later {slow:?}");
         assert!(quick < Duration::from_millis(100), "{quick:?}");
         assert!(slow < TTL, "{slow:?}");
+    });
+}
+
+/// They do not know yet whether those before them live.
+#[test]
+fn where_a_notice_wakes_all_newcomers_far_behind_watch_nothing() {
+    run(async {
+        let crowd = Crowd::new();
+        crowd.fake.with(|inner| inner.illness = Some(Illness::WakesAll));
+        let mut most = 0;
+        for number in 0..400 {
+            if number < 201 {
+                crowd.join(number..number + 1).await;
+            }
+            crowd.pass(TTL / 300).await;
+            most = most.max(crowd.fake.with(|inner| inner.watches()));
+        }
+        assert!(most <= 70, "{most} watches");
+        assert_eq!(crowd.led(), 1);
     });
 }
 

@@ -21,9 +21,9 @@ const LOOK: Purpose = Purpose::Look;
 type Layer = TableDocuments<Stallable>;
 
 /// Runs a test whose time passes as soon as all wait.
-fn run(test: impl Future<Output = ()>) {
+pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_time().start_paused(true).build().expect("a runtime").block_on(test);
+    builder.enable_time().start_paused(true).build().expect("a runtime").block_on(test)
 }
 
 fn waiter() -> Document {

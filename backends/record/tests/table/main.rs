@@ -1,6 +1,7 @@
 //! The adapter on tables in memory: the laws, and stores that lose what they have acknowledged.
 
 mod bench;
+mod crowd;
 mod ground;
 mod layer;
 mod losses;

@@ -117,6 +117,7 @@ macro_rules! table_laws {
             what_was_put_comes_back_byte_for_byte
             the_longest_body_comes_back
             cells_that_stay_the_same_are_kept
+            a_renewal_or_a_request_may_change_the_cells
             a_write_that_expects_another_tag_changes_nothing
             one_of_many_puts_on_one_tag_is_done
             one_of_many_creations_is_done

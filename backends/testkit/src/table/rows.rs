@@ -222,6 +222,23 @@ pub async fn cells_that_stay_the_same_are_kept(ground: &dyn Ground) {
     }
 }
 
+/// A put writes new cells, whatever else it says of itself. Only `has_same_cells` means that they stay.
+pub async fn a_renewal_or_a_request_may_change_the_cells(ground: &dyn Ground) {
+    let [ours, theirs] = two(ground).await;
+    let mut tag = ours.overwrite(ROW, &Body { cells: "[1]".to_owned(), ..body("x") }).await;
+    for (is_renewal, has_request) in [(true, false), (false, true), (true, true)] {
+        for cells in ["[2]", "", "[3]"] {
+            let new = Body { cells: cells.to_owned(), ..body("y") };
+            let put = Body { is_renewal, has_request, ..new.clone() };
+            tag = theirs.write(ROW, Some(&tag), &put).await;
+            ours.expect(ROW, &tag, &new).await;
+            let put = Body { has_same_cells: true, ..put };
+            tag = ours.write(ROW, Some(&tag), &put).await;
+            theirs.expect(ROW, &tag, &new).await;
+        }
+    }
+}
+
 /// A put that expects another epoch than the store's creates and changes nothing.
 pub async fn a_put_in_another_epoch_is_not_done(ground: &dyn Ground) {
     let client = Client::new(ground).await;

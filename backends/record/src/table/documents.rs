@@ -17,7 +17,8 @@ use crate::{
 
 /// The pause between the first two looks at a row that may change.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause between two looks.
+/// The longest pause between two looks. With 4 s, the next candidate would follow the leader of a lease of 60 s after
+/// 2.4 s in the mean, and not after 0.8 s. With leases of 15 s, refreshes come before the pauses are so long.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before each look at a row of one's own, and before each look for requests. The usual time between two
 /// refreshes is shorter, so a refresh shows the change first, as a rule.
@@ -346,7 +347,7 @@ impl<T: Table> Documents for TableDocuments<T> {
     }
 
     fn wakes_all(&self) -> bool {
-        // Where no notices come, each watch costs looks.
+        // Looks again and again cost more than notices do.
         self.table.wakes_all() || !self.table.tells()
     }
 

@@ -77,12 +77,13 @@ impl elect_remote::Refusal for Refusal {
                     .and("set max_allowed_packet=16M in the server");
             }
             Self::Plugin(plugin) => {
-                let why = format!(
-                    "it asks {login} to log in by the plugin {plugin}, which elect does not know"
+                let what = format!(
+                    "{what}: it asks for a login by the plugin {plugin}, which elect does not know"
                 );
-                return Error::new(ErrorKind::Denied, format!("{what}: {why}")).and(
-                    "have a DBA run ALTER USER ... IDENTIFIED VIA mysql_native_password USING PASSWORD('...')",
-                );
+                return Error::new(ErrorKind::Denied, what).and(format!(
+                    "{login}; have a DBA run ALTER USER ... IDENTIFIED VIA mysql_native_password USING \
+                     PASSWORD('...'), or in MySQL IDENTIFIED WITH caching_sha2_password BY '...'"
+                ));
             }
             Self::Exposed => {
                 let why = "it asks for the password itself, which elect sends only with TLS or by a socket";

@@ -10,6 +10,8 @@ use crate::wire::Row;
 
 /// The oldest version with all that the statements take.
 const OLDEST: (u32, u32) = (10, 5);
+/// The same for MySQL.
+const OLDEST_MYSQL: (u32, u32) = (8, 0);
 /// As many bytes as a request needs that replaces all cells of an election.
 const LONGEST_REQUEST: u64 = 4 << 20;
 
@@ -48,20 +50,13 @@ pub(crate) async fn examine(session: &Session, sql: &Sql, state: &[Row]) -> Resp
 }
 
 fn of_version(place: &str, version: &str) -> Option<Finding> {
-    if !version.contains("MariaDB") {
-        return Some(Finding::warning(
-            format!(
-                "the server at {place} is no MariaDB, but {version}: elect was not tried on it"
-            ),
-            "try a fail-over before you rely on it",
-        ));
-    }
+    let (name, (major, minor)) =
+        if version.contains("MariaDB") { ("MariaDB", OLDEST) } else { ("MySQL", OLDEST_MYSQL) };
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     let number = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    (number < OLDEST).then(|| {
-        let (major, minor) = OLDEST;
+    (number < (major, minor)).then(|| {
         Finding::error(
-            format!("MariaDB at {place} is of version {version}"),
+            format!("{name} at {place} is of version {version}"),
             format!("upgrade it to version {major}.{minor} or later"),
         )
     })

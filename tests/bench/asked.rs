@@ -1,15 +1,15 @@
 //! Counts of the requests and writes that a server has handled, as the server tells them.
 
-use elect_testkit::servers::{Etcd, Postgres, ZooKeeper};
+use elect_testkit::servers::{Etcd, MariaDb, Postgres, ZooKeeper};
 
-use crate::psql;
+use crate::databases::{MARIADB, POSTGRESQL};
 
 /// So much has been asked of a server since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked {
     /// Messages of clients. ZooKeeper counts its pings with them, etcd does not count those of HTTP/2.
     pub(crate) requests: u64,
-    /// The entries written to its log; on PostgreSQL the statements that write.
+    /// The entries written to its log; on databases the statements that write.
     pub(crate) writes: u64,
 }
 
@@ -30,8 +30,18 @@ impl Asked {
         Self { requests: received.saturating_sub(looks), writes }
     }
 
+    pub(crate) fn of_mariadb(mariadb: &MariaDb) -> Self {
+        let told = mariadb.ask(MARIADB.counts);
+        let counts = told.lines().filter_map(|line| line.split_once('\t'));
+        let sum = |is_wanted: fn(&str) -> bool| -> u64 {
+            let wanted = counts.clone().filter(|(name, _)| is_wanted(name));
+            wanted.map(|(_, count)| count.parse::<u64>().expect("a count")).sum()
+        };
+        Self { requests: sum(|_| true), writes: sum(|name| name != "Com_select") }
+    }
+
     pub(crate) fn of_postgres(postgres: &Postgres) -> Self {
-        let told = postgres.ask(psql::COUNTS);
+        let told = postgres.ask(POSTGRESQL.counts);
         let mut counts = told.split('|').map(|count| count.parse().expect("a count"));
         let mut next = || counts.next().expect("two counts");
         Self { requests: next(), writes: next() }

@@ -7,14 +7,16 @@ use std::process::{Child, Command, Stdio};
 use elect_testkit::program::Elect;
 use elect_testkit::servers::fetched;
 
+use crate::databases::{Database, MARIADB, POSTGRESQL};
+use crate::release;
 use crate::stage::Stage;
-use crate::{psql, release};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Store {
     File,
     Etcd,
     ZooKeeper,
+    MariaDb,
     Postgres,
 }
 
@@ -22,18 +24,20 @@ pub(crate) enum Store {
 pub(crate) enum Contender {
     Elect(Store),
     Peer(Store),
-    /// A second peer on PostgreSQL: a row with the time until which it is locked, as ShedLock keeps one.
-    Row,
+    /// A second peer on a database: a row with the time until which it is locked, as ShedLock keeps one.
+    Row(Store),
 }
 
 impl Store {
-    pub(crate) const ALL: [Self; 4] = [Self::File, Self::Etcd, Self::ZooKeeper, Self::Postgres];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::File, Self::Etcd, Self::ZooKeeper, Self::MariaDb, Self::Postgres];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Etcd => "etcd",
             Self::ZooKeeper => "zookeeper",
+            Self::MariaDb => "mariadb",
             Self::Postgres => "postgresql",
         }
     }
@@ -44,7 +48,17 @@ impl Store {
             Self::File => format!("file://{place}"),
             Self::Etcd => format!("etcd://{place}"),
             Self::ZooKeeper => format!("zk://{place}"),
-            Self::Postgres => format!("postgresql://{}@{place}/{}", psql::USER, psql::DATABASE),
+            Self::MariaDb => MARIADB.url(place),
+            Self::Postgres => POSTGRESQL.url(place),
+        }
+    }
+
+    /// The database that it is.
+    pub(crate) const fn database(self) -> Option<&'static Database> {
+        match self {
+            Self::MariaDb => Some(&MARIADB),
+            Self::Postgres => Some(&POSTGRESQL),
+            _ => None,
         }
     }
 
@@ -66,7 +80,7 @@ impl Contender {
     /// elect and its peers on a store, elect first.
     pub(crate) fn all(store: Store) -> Vec<Self> {
         let mut all = vec![Self::Elect(store), Self::Peer(store)];
-        all.extend((store == Store::Postgres).then_some(Self::Row));
+        all.extend(store.database().map(|_| Self::Row(store)));
         all
     }
 
@@ -76,15 +90,15 @@ impl Contender {
             Self::Peer(Store::File) => "flock",
             Self::Peer(Store::Etcd) => "etcdctl lock",
             Self::Peer(Store::ZooKeeper) => "kazoo",
+            Self::Peer(Store::MariaDb) => "mariadb",
             Self::Peer(Store::Postgres) => "psql",
-            Self::Row => "row",
+            Self::Row(_) => "row",
         }
     }
 
     const fn store(self) -> Store {
         match self {
-            Self::Elect(store) | Self::Peer(store) => store,
-            Self::Row => Store::Postgres,
+            Self::Elect(store) | Self::Peer(store) | Self::Row(store) => store,
         }
     }
 
@@ -116,8 +130,9 @@ impl Contender {
                 python.arg(place).arg(format!("/{name}")).args(["bench", "/"]);
                 python
             }
-            Self::Peer(Store::Postgres) => return quiet(psql::advisory(place, name, words)),
-            Self::Row => psql::row(place, name),
+            Self::Peer(Store::MariaDb) => return quiet(MARIADB.session(place, name, words)),
+            Self::Peer(Store::Postgres) => return quiet(POSTGRESQL.session(place, name, words)),
+            Self::Row(store) => store.database().expect("it has rows").row(place, name),
         };
         command.args(words);
         quiet(command)

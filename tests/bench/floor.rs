@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use tokio_postgres::{Config, NoTls};
 use zookeeper_client::{Acls, CreateMode};
 
 use crate::contender::Store;
-use crate::psql;
+use crate::databases::{MARIADB, POSTGRESQL, USER};
 use crate::stage::Stage;
 
 /// The least that a run of `true` can take, with this store.
@@ -24,6 +25,7 @@ pub(crate) fn run(stage: &Stage, store: Store) -> Duration {
         Store::File => flush(stage),
         Store::Etcd => block_on(etcd(stage)),
         Store::ZooKeeper => block_on(zookeeper(stage)),
+        Store::MariaDb => mariadb(stage),
         Store::Postgres => block_on(postgres(stage)),
     }
     start(&["true".into()]);
@@ -71,7 +73,7 @@ async fn postgres(stage: &Stage) {
     let way = TcpStream::connect(stage.place(Store::Postgres)).await.expect("PostgreSQL");
     way.set_nodelay(true).expect("a connection");
     let mut login = Config::new();
-    login.user(psql::USER).dbname(psql::DATABASE);
+    login.user(USER).dbname(POSTGRESQL.name);
     let (client, connection) = login.connect_raw(way, NoTls).await.expect("a login");
     let driver = tokio::spawn(connection);
     let name = stage.fresh("floor");
@@ -81,6 +83,46 @@ async fn postgres(stage: &Stage) {
         client.query_typed(statement, &[(&name, Type::TEXT)]).await.expect("a write");
     }
     driver.abort();
+}
+
+/// The same, by the least of its protocol: a login without a password, and statements as text.
+fn mariadb(stage: &Stage) {
+    /// The protocol of 4.1 with a database, and the old form of a password.
+    const ABILITIES: u32 = 0x8208;
+    /// Those, the longest packet, the character set utf8mb4, and 23 zeros.
+    const LOGIN: usize = 4 + 4 + 1 + 23;
+    let mut way = net::TcpStream::connect(stage.place(Store::MariaDb)).expect("MariaDB");
+    way.set_nodelay(true).expect("a connection");
+    packet(&mut way);
+    let mut login = ABILITIES.to_le_bytes().to_vec();
+    login.extend(0x0100_0000_u32.to_le_bytes());
+    login.push(45);
+    login.resize(LOGIN, 0);
+    login.extend(format!("{USER}\0\0{}\0", MARIADB.name).bytes());
+    send(&mut way, 1, &login);
+    let name = stage.fresh("floor");
+    for statement in [
+        format!("\u{3}INSERT INTO bench_floor VALUES ('{name}', 'value')"),
+        format!("\u{3}DELETE FROM bench_floor WHERE name = '{name}'"),
+    ] {
+        send(&mut way, 0, statement.as_bytes());
+    }
+}
+
+/// Sends a packet, and expects the answer that all is well.
+fn send(way: &mut net::TcpStream, number: u8, body: &[u8]) {
+    let [low, middle, high, _] = u32::try_from(body.len()).expect("it is short").to_le_bytes();
+    way.write_all(&[&[low, middle, high, number], body].concat()).expect("a connection");
+    let answer = packet(way);
+    assert_eq!(answer.first(), Some(&0), "{}", String::from_utf8_lossy(&answer));
+}
+
+fn packet(way: &mut net::TcpStream) -> Vec<u8> {
+    let mut head = [0; 4];
+    way.read_exact(&mut head).expect("an answer");
+    let mut body = vec![0; usize::from(head[0]) | usize::from(head[1]) << 8];
+    way.read_exact(&mut body).expect("an answer");
+    body
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {

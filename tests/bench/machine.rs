@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::psql;
+use crate::databases::{MARIADB, POSTGRESQL};
 
 /// The processors, memory, kernel and file system of this machine, the commit, and the programs beside elect.
 pub(crate) fn told() -> Value {
@@ -21,7 +21,8 @@ pub(crate) fn told() -> Value {
         "commit": said("git", &["rev-parse", "--short", "HEAD"]),
         "flock": said("flock", &["--version"]),
         "etcd": said("etcd", &["--version"]),
-        "psql": said(&psql::program().display().to_string(), &["--version"]),
+        "psql": said(&(POSTGRESQL.client)().display().to_string(), &["--version"]),
+        "mariadb": said(&(MARIADB.client)().display().to_string(), &["--version"]),
         "etcdctl": said("etcdctl", &["version"]),
     })
 }

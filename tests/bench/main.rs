@@ -3,6 +3,7 @@
 mod asked;
 mod contender;
 mod crowd;
+mod databases;
 mod figures;
 mod floor;
 mod hold;
@@ -10,7 +11,6 @@ mod machine;
 mod order;
 mod pair;
 mod process;
-mod psql;
 mod queue;
 mod release;
 mod report;

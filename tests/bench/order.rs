@@ -18,7 +18,7 @@ Options:
   --check      say what is beyond the bounds of tests/bench/bounds.json, and exit with 1 if anything is
   --runs N     runs of each contender [default: 30]
   --crowd N    the most who wait in `crowd` and `seats`; what is left out is said [default: 10000]
-  --store NAME leave out the other stores: file, etcd, zookeeper or postgresql; may be repeated
+  --store NAME leave out the other stores: file, etcd, zookeeper, mariadb, postgresql; may be repeated
   --json FILE  write the figures there, too; tests/bench/report.rs says what the keys mean
   -h, --help   print this
 

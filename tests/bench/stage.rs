@@ -5,21 +5,27 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_testkit::servers::{Etcd, Postgres, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::{Etcd, MariaDb, Postgres, ZooKeeper, ZooKeeperSetup};
 use tempfile::TempDir;
 
 use crate::asked::Asked;
 use crate::contender::Store;
-use crate::psql;
+use crate::databases::{MARIADB, POSTGRESQL};
 
 /// Of ZooKeeper's; a session ends with one.
 const TICK: Duration = Duration::from_secs(1);
 /// So that a crowd need not renew while it is looked at: 100 minutes.
 const LONGEST_SESSION: &str = "maxSessionTimeout=6000000";
 
-/// Durable, as people have it. A crowd needs a connection for each of its members, and the count of statements an
-/// extension.
-const POSTGRES: [&str; 4] = [
+/// Durable, as people have it. A crowd needs a connection for each of its members.
+const MARIADB_SETTINGS: [&str; 4] = [
+    "--debug-no-sync=OFF",
+    "--innodb-flush-method=O_DIRECT",
+    "--innodb-doublewrite=ON",
+    "--max-connections=1200",
+];
+/// The same. The count of statements needs an extension.
+const POSTGRES_SETTINGS: [&str; 4] = [
     "fsync=on",
     "autovacuum=on",
     "max_connections=1200",
@@ -31,6 +37,7 @@ pub(crate) struct Stage {
     folder: TempDir,
     etcd: OnceCell<Etcd>,
     zookeeper: OnceCell<ZooKeeper>,
+    mariadb: OnceCell<MariaDb>,
     postgres: OnceCell<Postgres>,
     next: Cell<u32>,
     /// The number of times that ZooKeeper was asked for its count of requests.
@@ -41,8 +48,15 @@ impl Stage {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         fs::create_dir(folder.path().join("state")).expect("a folder");
-        let (etcd, zookeeper, postgres) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { folder, etcd, zookeeper, postgres, next: Cell::new(0), looks: Cell::new(0) }
+        Self {
+            folder,
+            etcd: OnceCell::new(),
+            zookeeper: OnceCell::new(),
+            mariadb: OnceCell::new(),
+            postgres: OnceCell::new(),
+            next: Cell::new(0),
+            looks: Cell::new(0),
+        }
     }
 
     pub(crate) fn etcd(&self) -> &Etcd {
@@ -59,10 +73,18 @@ impl Stage {
         })
     }
 
+    fn mariadb(&self) -> &MariaDb {
+        self.mariadb.get_or_init(|| {
+            let server = MariaDb::start_with(&MARIADB_SETTINGS);
+            server.ask(MARIADB.tables);
+            server
+        })
+    }
+
     fn postgres(&self) -> &Postgres {
         self.postgres.get_or_init(|| {
-            let server = Postgres::start_with(&POSTGRES);
-            server.ask(psql::TABLES);
+            let server = Postgres::start_with(&POSTGRES_SETTINGS);
+            server.ask(POSTGRESQL.tables);
             server
         })
     }
@@ -84,6 +106,7 @@ impl Stage {
             Store::File => self.path("state").display().to_string(),
             Store::Etcd => self.etcd().endpoints()[0].to_string(),
             Store::ZooKeeper => self.zookeeper().address(0).to_string(),
+            Store::MariaDb => self.mariadb().address().to_string(),
             Store::Postgres => self.postgres().address().to_string(),
         }
     }
@@ -97,6 +120,7 @@ impl Stage {
                 self.looks.set(self.looks.get() + 1);
                 Asked::of_zookeeper(self.zookeeper(), self.looks.get())
             }
+            Store::MariaDb => Asked::of_mariadb(self.mariadb()),
             Store::Postgres => Asked::of_postgres(self.postgres()),
         }
     }

@@ -1,4 +1,4 @@
-//! (c) From the death of the leading wrapper to the start of the next command. The peers on PostgreSQL are killed as
+//! (c) From the death of the leading wrapper to the start of the next command. The peers on databases are killed as
 //! well: their commands run on beside the next ones.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use elect_testkit::oracle::now;
 use nix::sys::signal::Signal;
 
-use crate::contender::{Contender, Store};
+use crate::contender::Contender;
 use crate::order::Order;
 use crate::pair::Pair;
 use crate::process;
@@ -18,7 +18,7 @@ pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
     for store in order.stores() {
         let mut contenders = Contender::all(store);
         // The other peers wait for a lease to end, and with flock it never does.
-        contenders.truncate(if store == Store::Postgres { contenders.len() } else { 1 });
+        contenders.truncate(if store.database().is_some() { contenders.len() } else { 1 });
         let mut samples = vec![Sample::default(); contenders.len()];
         for _ in 0..order.runs {
             for (contender, sample) in contenders.iter().zip(&mut samples) {

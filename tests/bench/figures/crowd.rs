@@ -14,8 +14,8 @@ const WAITING: [usize; 3] = [10, 100, 1000];
 
 /// For stores whose leases end by time, so that no candidate renews meanwhile.
 const LONG_LEASES: [&str; 2] = ["--ttl", "100m"];
-/// On PostgreSQL a lease lasts at most a minute.
-const LONGEST_ON_POSTGRES: [&str; 2] = ["--ttl", "60s"];
+/// On databases a lease lasts at most a minute.
+const LONGEST_OF_ROWS: [&str; 2] = ["--ttl", "60s"];
 
 /// The part of the available memory that a crowd may take.
 const SHARE: f64 = 0.8;
@@ -37,7 +37,7 @@ pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
         let flags: &[&str] = match store {
             Store::File => &[],
             Store::Etcd | Store::ZooKeeper => &LONG_LEASES,
-            Store::Postgres => &LONGEST_ON_POSTGRES,
+            Store::MariaDb | Store::Postgres => &LONGEST_OF_ROWS,
         };
         let mut few = Crowd::start(stage, store, flags);
         for waiting in WAITING {

@@ -131,9 +131,18 @@ impl MariaDb {
         output.status.success().then(|| said.trim_end().to_owned())
     }
 
+    /// Returns the path of MariaDB's client.
+    ///
+    /// # Panics
+    /// Panics if it is missing.
+    #[track_caller]
+    pub fn program() -> PathBuf {
+        file("bin/mariadb")
+    }
+
     /// Returns MariaDB's client, as the server's administrator.
     pub fn client(&self) -> Command {
-        let mut client = Command::new(client());
+        let mut client = Command::new(Self::program());
         let socket = format!("--socket={}", self.socket().display());
         client.args(["--no-defaults", &socket, "--user=root", DATABASE]);
         client
@@ -147,7 +156,7 @@ impl MariaDb {
     pub fn ask_at(server: SocketAddr, statements: &str) -> String {
         let (host, port) = (server.ip().to_string(), server.port().to_string());
         let words = ["--no-defaults", "-h", &host, "-P", &port, "-u", "root", DATABASE];
-        let output = Command::new(client()).args(words).args(["-Ne", statements]).output();
+        let output = Command::new(Self::program()).args(words).args(["-Ne", statements]).output();
         let output = output.unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{statements}: {said}");
@@ -162,11 +171,6 @@ fn file(path: &str) -> PathBuf {
     let fetched = || fetched(&format!("mariadb/usr/{path}"));
     let found = Some(installed).filter(|path| path.exists()).or_else(fetched);
     found.unwrap_or_else(|| panic!("MariaDB is missing: {SETUP}"))
-}
-
-#[track_caller]
-fn client() -> PathBuf {
-    file("bin/mariadb")
 }
 
 /// The command of a server on the data in a folder.

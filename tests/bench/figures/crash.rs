@@ -1,12 +1,12 @@
 //! (c) From the death of the leading wrapper to the start of the next command. The peers on databases are killed as
-//! well: their commands run on beside the next ones.
+//! well, if their commands run on beside the next ones.
 
 use std::time::Duration;
 
 use elect_testkit::oracle::now;
 use nix::sys::signal::Signal;
 
-use crate::contender::Contender;
+use crate::contender::{Contender, Store};
 use crate::order::Order;
 use crate::pair::Pair;
 use crate::process;
@@ -17,8 +17,12 @@ use crate::stage::Stage;
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
     for store in order.stores() {
         let mut contenders = Contender::all(store);
-        // The other peers wait for a lease to end, and with flock it never does.
-        contenders.truncate(if store.database().is_some() { contenders.len() } else { 1 });
+        // The locks of the other peers end later: with a lease, or with the command. It inherits flock's file, and the
+        // connection of MariaDB's client.
+        contenders.retain(|contender| {
+            matches!(contender, Contender::Elect(_) | Contender::Row(_))
+                || *contender == Contender::Peer(Store::Postgres)
+        });
         let mut samples = vec![Sample::default(); contenders.len()];
         for _ in 0..order.runs {
             for (contender, sample) in contenders.iter().zip(&mut samples) {

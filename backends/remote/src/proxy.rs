@@ -56,8 +56,8 @@ impl Proxy {
     /// Reads the URL of a proxy. `whose` names it in messages.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if elect does not know its kind. The message does not quote the URL, which may
-    /// have a password.
+    /// [`Unfit`](elect_api::ErrorKind::Unfit) if elect does not know its kind. The message does not quote the URL,
+    /// which may have a password.
     pub fn parse(url: &str, whose: &str) -> Result<Self, Error> {
         let url = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let (kind, port) = match url.split("://").next() {

@@ -122,7 +122,8 @@ impl RecordSeat {
     /// comes at once, unless that happens again and again.
     fn overtaken(&mut self, now: Boottime, known: &Known, position: &Position) -> Standing {
         if self.overtaken >= MOST_OVERTAKEN {
-            return self.wait(now, known, position);
+            // The faster one may have led and left already, and be the last to write.
+            return self.wait_for(now, known, position, true);
         }
         self.overtaken += 1;
         Standing::Waiting { ahead: position.ahead.max(1), alive: false, wake: awake() }

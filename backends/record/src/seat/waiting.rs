@@ -151,6 +151,18 @@ impl RecordSeat {
     }
 
     pub(super) fn wait(&mut self, now: Boottime, known: &Known, position: &Position) -> Standing {
+        // The candidate that has made the record since may have left it already.
+        self.wait_for(now, known, position, known.version == 0)
+    }
+
+    /// Waits for another leader, or for any change of the record.
+    pub(super) fn wait_for(
+        &mut self,
+        now: Boottime,
+        known: &Known,
+        position: &Position,
+        any_change: bool,
+    ) -> Standing {
         let holder = known.record.holder.as_ref();
         let ahead = position.ahead + usize::from(holder.is_some());
         let alive = position.lives || holder.is_some() && self.holder.lives();
@@ -162,12 +174,10 @@ impl RecordSeat {
             return Standing::Waiting { ahead, alive, wake: never() };
         }
         let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
-        // The candidate that has made the record since may have left it already.
-        let is_new = known.version == 0;
         let mut wakes = vec![if position.ahead == 0 || is_off(Guard::OneWake) {
             self.wake_by_record(known.version, move |record| {
                 let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;
-                is_new || other || record.cell(Cell::Control).version != control
+                any_change || other || record.cell(Cell::Control).version != control
             })
         } else {
             wake(self.election.watch_requests(known.version, control))

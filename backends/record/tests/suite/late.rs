@@ -78,6 +78,24 @@ fn a_second_candidate_is_woken_though_the_leader_has_left_already() {
     });
 }
 
+/// Other candidates lead and leave, each time before this one can take the record. It must not miss the last of them.
+#[test]
+fn a_candidate_that_was_overtaken_often_looks_again_after_the_last_time() {
+    run("often", async {
+        let fake = Fake::default();
+        let mut seat = fake.seat("a").await;
+        for _ in 0..20 {
+            let lead = |inner: &mut Inner| inner.write(|record| record.token += 1);
+            fake.with(|inner| {
+                inner.before = Some((Name::Record, Purpose::Enter, Box::new(lead)));
+            });
+            let standing = seat.refresh(at(1)).await.expect("as it was made").standing;
+            let Standing::Waiting { mut wake, .. } = standing else { panic!("it leads") };
+            assert!(poll_n_eagerly(1, &mut wake).await.is_some(), "no watch tells it");
+        }
+    });
+}
+
 /// A value of A is under way. B then leads and resigns, and the election is forgotten. The value must not appear.
 #[test]
 fn a_late_value_does_not_appear() {

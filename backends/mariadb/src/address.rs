@@ -227,6 +227,7 @@ mod tests {
             assert!(error.to_string().contains(why), "{url}: {error}");
         }
     }
+
     #[test]
     fn only_the_groups_of_the_client_count() {
         let text = "port=1\n[mysqld]\nport=2\n[client]\nport = 3\n# port=4\nssl_ca='/a b'\nskip\n\

@@ -24,6 +24,8 @@ pub(crate) struct Stallable {
     pub(crate) is_mute: bool,
     /// Whether it fails to tell of changes.
     pub(crate) fails_to_tell: bool,
+    /// No answer tells what came of an attempt to make the table.
+    pub(crate) fails_to_prepare: bool,
     /// How many rows were read alone.
     pub(crate) reads: Arc<AtomicU64>,
     /// All bodies that were written.
@@ -67,6 +69,13 @@ impl Table for Stallable {
         self.gate().await;
         self.written.lock().expect("no panic").push(body.clone());
         self.table.put(key, epoch, expected, body).await
+    }
+
+    async fn prepare(&self) -> Result<(), Error> {
+        if self.fails_to_prepare {
+            return Err(Error::new(ErrorKind::Ambiguous, "no answer"));
+        }
+        self.table.prepare().await
     }
 
     async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error> {

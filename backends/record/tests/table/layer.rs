@@ -135,6 +135,16 @@ fn where_no_notices_come_requests_are_looked_for_seldom() {
     });
 }
 
+/// An attempt to enter of which nothing is known would leave an entry in doubt. This one has made none.
+#[test]
+fn an_unclear_attempt_to_make_the_table_may_be_repeated() {
+    run(async {
+        let ours = Layer::new(Stallable { fails_to_prepare: true, ..Stallable::default() });
+        let error = ours.prepare().await.expect_err("no answer");
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+    });
+}
+
 #[test]
 fn a_row_that_was_read_since_the_last_notice_is_not_read_again() {
     run(async {

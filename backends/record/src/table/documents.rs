@@ -23,6 +23,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before each look at a row of one's own, and before each look for requests. The usual time between two
 /// refreshes is shorter, so a refresh shows the change first, as a rule.
 const LAZY_PAUSE: Duration = Duration::from_secs(4);
+/// The time after which a new leader first asks for notices. Short commands end before. The leader may learn of a request
+/// that much later.
+const DELAY: Duration = Duration::from_millis(500);
 
 /// The documents of all elections in a table.
 pub struct TableDocuments<T> {
@@ -170,15 +173,19 @@ impl<T: Table> TableDocuments<T> {
         let key_of = document(name);
         let row = (election.clone(), name);
         let last = |known: &mut Known| known.rows.get(&row).cloned();
+        let heard = || is_of(self.table.heard(key(election, &key_of)));
         let mut first = FIRST_PAUSE;
         // Only a leader or a waiter waits for changes of a row of its own.
-        if !self.table.tells() && (is_lazy || self.with(last).is_some_and(|seen| seen.is_ours)) {
+        let is_ours = self.with(last).is_some_and(|seen| seen.is_ours);
+        if !self.table.tells() && (is_lazy || is_ours) {
             first = LAZY_PAUSE;
             tokio::time::sleep(first).await;
+        } else if is_ours && heard().is_none() {
+            tokio::time::sleep(DELAY).await;
         }
         let state = Mutex::new((version, is_news));
         let look = || async {
-            let (seen, heard) = (self.with(last), is_of(self.table.heard(key(election, &key_of))));
+            let (seen, heard) = (self.with(last), heard());
             let version = state.lock().unwrap_or_else(PoisonError::into_inner).0;
             let seen = seen.filter(|seen| seen.version == version);
             if heard.is_some() && seen.is_some_and(|seen| is_of(seen.heard) == heard) {

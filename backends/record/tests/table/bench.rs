@@ -99,7 +99,7 @@ impl Table for Stallable {
     }
 
     fn heard(&self, key: Key<'_>) -> Heard {
-        if self.is_mute { Heard::default() } else { self.table.heard(key) }
+        if self.is_mute || self.fails_to_tell { Heard::default() } else { self.table.heard(key) }
     }
 }
 

@@ -94,6 +94,24 @@ fn a_table_that_tells_nothing_is_read_again_after_growing_pauses() {
     });
 }
 
+/// A short command ends before, so its run costs neither the request for notices nor the look that follows it.
+#[test]
+fn a_new_leader_asks_for_notices_after_a_while() {
+    run(async {
+        let table = Stallable { fails_to_tell: true, ..Stallable::default() };
+        let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table.clone()));
+        let (name, document) = (election(), Document::Record(Record::default()));
+        let version = write(&ours, Name::Record, &document).await;
+        let before = table.reads.load(Ordering::Relaxed);
+        let mut is_news = |_, _: Option<&Document>| true;
+        let mut wait = pin!(ours.wait(&name, Name::Record, version, &mut is_news));
+        assert!(timeout(Duration::from_millis(400), &mut wait).await.is_err(), "nothing changed");
+        assert_eq!(table.reads.load(Ordering::Relaxed), before);
+        write(&theirs, Name::Record, &document).await;
+        timeout(Duration::from_millis(200), wait).await.expect("in time").expect("news");
+    });
+}
+
 /// A renewal is no news for a waiter, so it costs no further look.
 #[test]
 fn renewals_of_others_do_not_begin_the_pauses_anew() {

@@ -89,7 +89,7 @@ impl Session {
         let (client, pulse, state) = opened?;
         let (place, server) = (place.way.to_string(), Server::default());
         let mut session = Self { client, place, is_own: false, server, state, pulse };
-        let row = session.one("hello", &sql.hello, &[(&sql.schema, Type::TEXT)]).await?;
+        let row = session.one("hello", &sql.hello, &[]).await?;
         let said = Server::read(&row).ok_or(Failure::Odd("the answer is not understood"))?;
         (session.server, session.is_own) = (said.0, said.1 == LOCK_TIMEOUT);
         Ok(session)

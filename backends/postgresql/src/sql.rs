@@ -30,12 +30,10 @@ pub(crate) struct Sql {
 pub(crate) const COLUMNS: &str =
     "election text, document text, tag bigint, head bytea, cells bytea";
 
-/// The cluster, its timeline, the start of the server in hexadecimal, and the number of the database, as in
-/// `0123456789abcdef-00000001-6531d1fb2a40-16384`.
+/// The cluster, its timeline, and the start of the server in hexadecimal, as in `0123456789abcdef-00000001-6531d1fb2a40`.
 const HISTORY: &str = "(SELECT lpad(to_hex(system_identifier), 16, '0') FROM pg_control_system()) || '-' || \
                        left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || \
-                       to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) || '-' || \
-                       (SELECT oid FROM pg_database WHERE datname = current_database())";
+                       to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint)";
 
 /// The timeline of a cluster that has had no promotion.
 pub(crate) const FIRST_TIMELINE: &str = "00000001";
@@ -47,7 +45,8 @@ const SYNCHRONOUS: &str = "CASE WHEN current_setting('synchronous_commit') IN ('
 impl Sql {
     pub(crate) fn new(schema: &str) -> Self {
         let table = format!("\"{schema}\".document");
-        let epoch = format!("({HISTORY} || '-' || pg_relation_filenode('{table}'::regclass))");
+        // The path has the number of the database, as in `base/16384/16385`.
+        let epoch = format!("({HISTORY} || '-' || pg_relation_filepath('{table}'::regclass))");
         let read = |condition: &str| {
             format!(
                 "SELECT epoch, election, document, tag, head, cells \
@@ -74,14 +73,17 @@ impl Sql {
              WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000)"
         );
         let create_schema = format!("CREATE SCHEMA \"{schema}\"");
+        // A new session takes longer to search the catalogs. Without the right to the schema, the table may be there.
+        let namespace = format!("to_regnamespace('\"{schema}\"')");
+        let has_table = format!(
+            "CASE WHEN has_schema_privilege({namespace}, 'USAGE') THEN to_regclass('{table}') IS NOT NULL \
+             ELSE {namespace} IS NOT NULL END"
+        );
         Self {
-            hello: "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, \
+            hello: format!("SELECT current_setting('server_version'), current_setting('server_version_num')::int4, \
                     pg_is_in_recovery(), current_setting('transaction_read_only')::bool, \
-                    current_setting('lock_timeout'), lpad(to_hex(system_identifier), 16, '0'), \
-                    EXISTS (SELECT FROM pg_class WHERE relname = 'document' \
-                            AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)) \
-                    FROM pg_control_system()"
-                .to_owned(),
+                    current_setting('lock_timeout'), lpad(to_hex(system_identifier), 16, '0'), {has_table} \
+                    FROM pg_control_system()"),
             columns: "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) \
                       FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
                       JOIN pg_namespace ON pg_namespace.oid = relnamespace \

@@ -1,9 +1,11 @@
 //! The program under test, started from outside as its users start it.
 
+mod processes;
+mod wait;
+
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,10 +15,9 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::clock::now;
-
-/// The longest time before a test gives up. No test waits for it to pass.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub use self::processes::{children, copy, is_alive, link_or_copy, name, peak_memory, state};
+use self::wait::until;
+pub use self::wait::{PATIENCE, eventually, line_of, within};
 
 /// A call of `elect`: binary, subcommand, flags, words, environment.
 ///
@@ -369,145 +370,5 @@ impl Ended {
     pub fn prints(self, text: &str) -> Self {
         assert_eq!(self.stdout, text, "stderr: {}", self.stderr);
         self
-    }
-}
-
-/// Calls `look` again and again until it returns a value: for events that only polling shows.
-///
-/// # Panics
-/// Panics if there is none within [`PATIENCE`]. `what` names the event.
-#[track_caller]
-pub fn eventually<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    within(PATIENCE, what, look)
-}
-
-/// Does the same as [`eventually`], for an event that takes longer.
-///
-/// # Panics
-/// Panics if there is none within `patience`.
-#[track_caller]
-pub fn within<T>(patience: Duration, what: &str, look: impl FnMut() -> Option<T>) -> T {
-    let Some(found) = until(patience, look) else { panic!("waited in vain for {what}") };
-    found
-}
-
-/// Calls `look` again and again for so long. Pauses grow with the time waited, and each lasts at least four times as
-/// long as its look took, up to a tenth of a second. So an early event is seen early, and the waiting test leaves the
-/// processors to the program. A look that takes longer waits itself.
-fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let began = now();
-    loop {
-        let looked = now();
-        if let Some(found) = look() {
-            return Some(found);
-        }
-        let (waited, took) = (now().since(began), now().since(looked));
-        if waited >= patience {
-            return None;
-        }
-        let pause = (waited / 50).clamp(Duration::from_millis(1), Duration::from_millis(20));
-        thread::sleep(pause.max((took * 4).min(Duration::from_millis(100))));
-    }
-}
-
-/// Returns the children of all threads of a process.
-pub fn children(pid: i32) -> Vec<i32> {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists = threads
-        .flatten()
-        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    lists
-        .flat_map(|list| {
-            list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>()
-        })
-        .collect()
-}
-
-/// Returns a process's own name for itself, or `None` if it is gone.
-pub fn name(pid: i32) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|name| name.trim_end().to_owned())
-}
-
-/// Returns whether a process exists and is no zombie.
-pub fn is_alive(pid: i32) -> bool {
-    state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
-}
-
-/// Returns the state of a process as `ps` shows it: `R`, `S`, `T`, `Z`, ...
-pub fn state(pid: i32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next()
-}
-
-/// Returns the peak memory of a process in KiB, or `None` if it is gone.
-pub fn peak_memory(pid: i32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix(" kB")?.parse().ok()
-}
-
-/// Waits until a file has a full line, and returns its content.
-///
-/// # Panics
-/// Panics if it has none within [`PATIENCE`].
-#[track_caller]
-pub fn line_of(path: &Path) -> String {
-    eventually(&format!("a line in {}", path.display()), || {
-        fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'))
-    })
-}
-
-/// Copies a program, so that it can be executed at once.
-///
-/// A child process writes the copy. A descriptor of this process that is open for writing would reach each child that
-/// another thread forks meanwhile, and the kernel executes no file that a process may still write (`ETXTBSY`).
-///
-/// # Panics
-/// Panics if it cannot be copied.
-#[track_caller]
-pub fn copy(program: &Path, copy: &Path) {
-    let copied = Command::new("cp").arg("--").args([program, copy]).status().expect("cp starts");
-    assert!(copied.success(), "no copy of {} at {}", program.display(), copy.display());
-}
-
-/// Does the same as [`copy()`], by a hard link where one can be made, as programs of tests are large.
-///
-/// # Panics
-/// As [`copy()`].
-#[track_caller]
-pub fn link_or_copy(program: &Path, other: &Path) {
-    fs::hard_link(program, other).unwrap_or_else(|_| copy(program, other));
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
-
-    use super::*;
-
-    #[test]
-    fn a_copy_can_be_executed_while_other_threads_fork() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let is_over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    while !is_over.load(Ordering::Relaxed) {
-                        Command::new("true").status().expect("it starts");
-                    }
-                });
-            }
-            let executed = (0..100).map(|number| {
-                let program = folder.path().join(number.to_string());
-                copy(Path::new("/bin/true"), &program);
-                Command::new(program).status()
-            });
-            let executed: Vec<_> = executed.collect();
-            is_over.store(true, Ordering::Relaxed);
-            for status in executed {
-                status.expect("it is executed");
-            }
-        });
     }
 }

@@ -33,7 +33,7 @@ const STORES: [(&str, Store); 6] = [
     ("postgresql::all", Store::Remote(Brand::PostgreSql)),
 ];
 /// Faults that have a test of their own shape.
-const OTHERS: [&str; 59] = [
+const OTHERS: [&str; 63] = [
     "memory::file::wrapper",
     "memory::file::guardian",
     "memory::file::command",
@@ -87,6 +87,10 @@ const OTHERS: [&str; 59] = [
     "store::real::renewals::others_have_all_connections_to_etcd",
     "store::real::renewals::others_have_all_connections_to_zookeeper",
     "store::real::renewals::others_have_all_connections_to_kubernetes",
+    "store::real::rows_renewed::certificates_that_the_files_have_before_mariadb",
+    "store::real::rows_renewed::certificates_that_mariadb_has_before_the_files",
+    "store::real::rows_renewed::certificates_that_the_files_have_before_postgresql",
+    "store::real::rows_renewed::certificates_that_postgresql_has_before_the_files",
     "store::real::rows_renewed::a_password_that_the_file_has_before_mariadb",
     "store::real::rows_renewed::a_password_that_mariadb_has_before_the_file",
     "store::real::rows_renewed::others_have_all_connections_to_mariadb",
@@ -209,7 +213,6 @@ const ELSEWHERE: &str = "
 | 19, 20 | Kubernetes | an API server is one, whatever is behind it: 32 to 37 are in their place |
 | 19, 20 | MariaDB, PostgreSQL | their replicas take no part before a fail-over: 50 to 52 are in their place |
 | 32 to 37 | file, etcd, ZooKeeper, MariaDB, PostgreSQL | they are about API servers |
-| 42 | MariaDB, PostgreSQL | their certificates are tested without a lease (`refusals::certificates_are_checked_as_ssl_mode_says`, and `..._sslmode_says`) |
 | 45 to 52 | file, etcd, ZooKeeper, Kubernetes | they are about stores of rows |
 | 48 | MariaDB | pgbouncer is PostgreSQL's; elect was not tried behind a proxy of MariaDB |
 | 42 | Kubernetes | its API server is one: that it renews its certificate is tested without a lease (`client::tests::secured` of the backend) |

@@ -258,12 +258,11 @@ impl<O: Opener> Inner<O> {
             Err(refusal) => refusal,
         };
         match (second, unread) {
-            (Some(second), _) if refusal.kind() == ErrorKind::Denied => {
-                self.open_at_any(&second).await.map_err(|_| refusal)
-            }
+            // The server may still ask for what the files held before. Its refusal may look like a broken connection.
+            (Some(second), _) => self.open_at_any(&second).await.map_err(|_| refusal),
             // The files were usable before, and may be again.
             (None, Some(unread)) => Err(unread.with_kind(ErrorKind::Unreachable)),
-            _ => Err(refusal),
+            (None, None) => Err(refusal),
         }
     }
 

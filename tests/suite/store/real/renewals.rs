@@ -252,7 +252,7 @@ fn certificates_of_all_members_of_zookeeper() {
 pub(super) fn renew_password<C>(
     store: Store,
     first: First,
-    mut cluster: C,
+    cluster: C,
     url: &str,
     log_out: impl FnOnce(&mut C, &mut [Heard]),
     change: impl FnOnce(&C),
@@ -261,23 +261,62 @@ pub(super) fn renew_password<C>(
     let file = folder.path().join("password");
     replace(&file, "one\n");
     let url = format!("{}?password-file={}", url.replace("://", "://me@"), file.display());
-    let mut scene = Scene::start(url, folder);
+    let scene = Scene::start(url, folder);
+    let ours = || replace(&file, "two\n");
+    renew(scene, ("43 password", store), first, cluster, ours, log_out, change);
+}
+
+/// One server and its candidates get an authority, certificates and keys that are new. `reload` has the server read its
+/// files, and ends all sessions. The old certificates still serve those that `log_out` makes log in anew.
+pub(super) fn renew_both_certificates<C>(
+    store: Store,
+    first: First,
+    start: impl FnOnce(&str) -> (C, String),
+    log_out: impl FnOnce(&mut C, &mut [Heard]),
+    reload: impl FnOnce(&C),
+) {
+    let (old, new) = (Authority::new(), Authority::new());
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().to_owned();
+    serve_by(&path, &old, 0);
+    know_by(&path, &old);
+    let (server, url) = start(&path.display().to_string());
+    let scene = Scene::start(url, folder);
+    let ours = || know_by(&path, &new);
+    let theirs = |server: &C| {
+        serve_by(&path, &new, 0);
+        reload(server);
+    };
+    renew(scene, ("42 certificates", store), first, server, ours, log_out, theirs);
+}
+
+/// `ours` renews what candidates have in files, and `theirs` what the server has. Those that `log_out` makes log in
+/// between go on with what they had before.
+fn renew<C>(
+    mut scene: Scene,
+    (what, store): (&str, Store),
+    first: First,
+    mut cluster: C,
+    ours: impl FnOnce(),
+    log_out: impl FnOnce(&mut C, &mut [Heard]),
+    theirs: impl FnOnce(&C),
+) {
     scene.listen();
     match first {
         First::File => {
-            replace(&file, "two\n");
+            ours();
             log_out(&mut cluster, &mut scene.all);
             scene.join_in_vain();
-            change(&cluster);
+            theirs(&cluster);
         }
         First::Server => {
-            change(&cluster);
+            theirs(&cluster);
             all_say(&mut scene.all, 1, REFUSED);
             scene.join_in_vain();
-            replace(&file, "two\n");
+            ours();
         }
     }
-    scene.goes_on(&format!("43 password renewed, {}", first.words()), store);
+    scene.goes_on(&format!("{what} renewed, {}", first.words()), store);
 }
 
 fn renew_password_in_etcd(first: First) {

@@ -37,6 +37,7 @@ mod examine;
 #[cfg(feature = "fuzzing")]
 mod fuzzing;
 mod login;
+mod lookout;
 mod read;
 mod session;
 mod sql;

@@ -1,5 +1,7 @@
 //! One connection to one server.
 
+use std::collections::HashSet;
+
 use elect_api::{Error, ErrorKind, StoreId, count_trip};
 use elect_remote::{
     Address, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
@@ -9,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::{Failure, Refusal, code};
 use crate::sql::{COLUMNS, NONE, SETTINGS, Sql};
 use crate::wire::{Answer, Command, LONGEST, Row, Wire};
-use crate::{PRODUCT, address, examine};
+use crate::{PRODUCT, address, examine, sql};
 
 /// The number of requests that wait for one another. Callers wait for their own turn.
 const QUEUE: usize = 16;
@@ -37,8 +39,18 @@ pub(crate) struct Server {
     pub(crate) epoch: Option<String>,
 }
 
+/// Whether the session is to hold a named lock of the server.
+pub(crate) struct Lock {
+    /// Its name, as an expression.
+    pub(crate) name: String,
+    pub(crate) is_held: bool,
+}
+
 struct Request {
-    command: Command,
+    /// `None` asks for nothing.
+    command: Option<Command>,
+    /// What becomes of a lock right after the command has written one row.
+    lock: Option<Lock>,
     reply: oneshot::Sender<Result<Answer, Failure>>,
 }
 
@@ -49,12 +61,27 @@ impl Session {
         operation: &'static str,
         statement: String,
     ) -> Result<Answer, Failure> {
+        self.ask_then(operation, statement, None).await
+    }
+
+    /// Asks, and takes or releases a lock if that has written one row. No caller waits for the lock.
+    pub(crate) async fn ask_then(
+        &self,
+        operation: &'static str,
+        statement: String,
+        lock: Option<Lock>,
+    ) -> Result<Answer, Failure> {
         count_trip(operation);
         let longest = self.server.longest;
         if statement.len() >= longest {
             return Err(Failure::Refused(Refusal::TooLong(longest)));
         }
-        self.request(Command::Query(statement)).await
+        self.request(Some(Command::Query(statement)), lock).await
+    }
+
+    /// Releases a lock if the session holds it.
+    pub(crate) async fn release(&self, name: String) {
+        let _ = self.request(None, Some(Lock { name, is_held: false })).await;
     }
 
     /// The rows that answer a question.
@@ -69,10 +96,14 @@ impl Session {
         }
     }
 
-    async fn request(&self, command: Command) -> Result<Answer, Failure> {
+    async fn request(
+        &self,
+        command: Option<Command>,
+        lock: Option<Lock>,
+    ) -> Result<Answer, Failure> {
         let (reply, answer) = oneshot::channel();
         let asked = async {
-            let request = Request { command, reply };
+            let request = Request { command, lock, reply };
             self.requests.send(request).await.map_err(|_| Failure::Unsent)?;
             // The driver was ended, perhaps in the middle.
             answer.await.unwrap_or_else(|_| Err(Failure::Lost("the session was closed".into())))
@@ -99,7 +130,7 @@ impl elect_remote::Session for Session {
     }
 
     async fn check(&self) -> bool {
-        self.request(Command::Ping).await.is_ok()
+        self.request(Some(Command::Ping), None).await.is_ok()
     }
 }
 
@@ -111,27 +142,61 @@ pub(crate) fn text(rows: &[Row], column: usize) -> Option<String> {
 
 /// Carries out one request after the other, until the connection fails or the session is dropped.
 async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>) {
+    let mut locks = Locks::default();
     loop {
         let request = tokio::select! {
             biased;
             () = wire.disturbed() => break,
             request = requests.recv() => request,
         };
-        let Some(Request { command, reply }) = request else { break };
+        let Some(Request { command, lock, reply }) = request else { break };
         // A request that was dropped before its turn is not sent.
         if reply.is_closed() {
             continue;
         }
-        let answer = wire.ask(&command).await;
+        let answer = match command {
+            Some(command) => wire.ask(&command).await,
+            None => Ok(Answer::Done(1)),
+        };
         let is_over = !matches!(answer, Ok(_) | Err(Failure::Refused(_)));
         if is_over {
             // Before the answer, so that no request follows it here.
             requests.close();
         }
+        let lock = lock.filter(|_| matches!(answer, Ok(Answer::Done(1))));
         let _ = reply.send(answer);
-        if is_over {
+        if is_over || !locks.settle(&mut wire, lock).await {
             break;
         }
+    }
+}
+
+/// The named locks that a connection holds.
+#[derive(Default)]
+struct Locks {
+    held: HashSet<String>,
+    /// Whether the server has refused one. Then it is asked for no other.
+    are_refused: bool,
+}
+
+impl Locks {
+    /// Takes or releases a lock, unless that is done already. A lock of another session stays there. Returns false if
+    /// the connection has failed.
+    async fn settle(&mut self, wire: &mut Wire, lock: Option<Lock>) -> bool {
+        let Some(Lock { name, is_held }) = lock else { return true };
+        if self.held.contains(&name) == is_held || is_held && self.are_refused {
+            return true;
+        }
+        let statement = if is_held { sql::take(&name) } else { sql::release(&name) };
+        match wire.ask(&Command::Query(statement)).await {
+            Ok(Answer::Rows(rows)) if text(&rows, 0).as_deref() == Some("1") => {
+                self.held.insert(name);
+            }
+            Ok(_) => _ = self.held.remove(&name),
+            Err(Failure::Refused(_)) => self.are_refused = true,
+            Err(_) => return false,
+        }
+        true
     }
 }
 

@@ -186,6 +186,15 @@ impl Sql {
         statement
     }
 
+    /// The name of the lock that the session of an election's leader holds, as an expression.
+    pub(crate) fn lead(&self, election: &str) -> String {
+        format!(
+            "LEFT(SHA2(CONCAT('elect.', DATABASE(), '.{}.', {}), 256), 60)",
+            self.table,
+            hex(election)
+        )
+    }
+
     /// Statements that change nothing, each with the right that it takes.
     pub(crate) fn trials(&self) -> [(&'static str, String); 4] {
         let table = &self.table;
@@ -203,6 +212,28 @@ impl Sql {
         ]
     }
 }
+
+/// Takes a lock if it is free: then the answer is 1.
+pub(crate) fn take(lock: &str) -> String {
+    format!("SELECT GET_LOCK({lock}, 0)")
+}
+
+pub(crate) fn release(lock: &str) -> String {
+    format!("DO RELEASE_LOCK({lock})")
+}
+
+/// Waits for the end of a lock of another session, for 8 s at most. The answer is [`ENDED`] if it has ended. A lock that
+/// is free is left alone, so that a leader gets it.
+pub(crate) fn wait(lock: &str) -> String {
+    format!(
+        "SELECT CASE WHEN IS_FREE_LOCK({lock}) THEN 'free' WHEN GET_LOCK({lock}, 8) \
+         THEN IF(RELEASE_LOCK({lock}), '{ENDED}', '') ELSE '{LASTS}' END"
+    )
+}
+
+/// The answers to [`wait`]: the lock has ended, or lasts.
+pub(crate) const ENDED: &str = "ended";
+pub(crate) const LASTS: &str = "lasts";
 
 const NONE_TEXT: &str = "'none'";
 /// Whether the server never was a replica, as a replica that takes over may have lost the table. MySQL tells that only if

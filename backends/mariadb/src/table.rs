@@ -9,25 +9,36 @@ use elect_record::table::{Body, Epoch, Key, NamedRow, Put, Range, Row, Rows, Tab
 use elect_remote::{Link, Session as _};
 
 use crate::error::{Failure, code};
-use crate::session::{self, Session};
+use crate::lookout::Lookout;
+use crate::session::{self, Lock, Session};
 use crate::sql::{NONE, Sql};
 use crate::wire;
 use crate::wire::Answer;
 
 /// One table of a database.
-pub(crate) struct MariaTable(Link<Sql>);
+pub(crate) struct MariaTable {
+    link: Link<Sql>,
+    lookout: Lookout,
+}
 
 impl MariaTable {
     pub(crate) fn new(url: &str) -> Result<Self, Error> {
-        Link::new(url, |address| Sql::new(&address.database, &address.space)).map(Self)
+        let link = Link::new(url, |address| Sql::new(&address.database, &address.space))?;
+        Ok(Self { link, lookout: Lookout::default() })
     }
 
     fn sql(&self) -> &Sql {
-        self.0.opener()
+        self.link.opener()
     }
 
     async fn session(&self) -> Result<Arc<Session>, Error> {
-        self.0.session().await
+        self.link.session().await
+    }
+
+    /// What becomes of the leader's lock with a write of this row.
+    fn lock(&self, key: Key<'_>, leads: Option<bool>) -> Option<Lock> {
+        let name = self.sql().lead(key.election);
+        leads.filter(|_| key.document == Key::LEADER).map(|is_held| Lock { name, is_held })
     }
 
     /// Makes the table if it is missing, and gives it an id. The session is left, as the next one checks the table.
@@ -107,7 +118,7 @@ impl MariaTable {
 #[async_trait]
 impl Table for MariaTable {
     fn profile(&self) -> Profile {
-        self.0.profile()
+        self.link.profile()
     }
 
     fn may_lose(&self) -> bool {
@@ -133,7 +144,7 @@ impl Table for MariaTable {
             None => self.sql().insert(key, epoch, tag, body),
             Some(expected) => self.sql().update(key, epoch, (expected, tag), body),
         };
-        match session.ask("write", statement).await {
+        match session.ask_then("write", statement, self.lock(key, body.leads)).await {
             Ok(Answer::Done(1)) => Ok(Put::Done(Tag(tag.to_string()))),
             Ok(Answer::Done(_)) => Ok(Put::Conflict),
             Ok(Answer::Rows(_)) => Err(session.odd(&doing).with_kind(ErrorKind::Ambiguous)),
@@ -151,7 +162,8 @@ impl Table for MariaTable {
         let doing = format!("cannot remove the row {key}");
         let tag = tag.number()?;
         let session = self.session().await?;
-        match session.ask("delete", self.sql().delete(key, tag)).await {
+        let (statement, lock) = (self.sql().delete(key, tag), self.lock(key, Some(false)));
+        match session.ask_then("delete", statement, lock).await {
             Ok(Answer::Done(1..)) => return Ok(true),
             Ok(_) => {}
             Err(failure) if failure.is(&[code::DEADLOCK]) => return Ok(false),
@@ -181,6 +193,11 @@ impl Table for MariaTable {
         Err(Error::new(ErrorKind::Unreachable, what))
     }
 
+    async fn vacated(&self, election: &str) -> Result<(), Error> {
+        self.lookout.vacated(&self.link, election).await;
+        Ok(())
+    }
+
     async fn prepare(&self) -> Result<(), Error> {
         let session = self.session().await?;
         if session.server.epoch.as_deref().and_then(session::id).is_some() {
@@ -190,7 +207,7 @@ impl Table for MariaTable {
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
-        Ok(self.0.examine(&clock).await)
+        Ok(self.link.examine(&clock).await)
     }
 }
 

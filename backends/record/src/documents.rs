@@ -101,6 +101,23 @@ pub trait Documents: Send + Sync {
         is_news: IsNews<'_>,
     ) -> Result<(), Error>;
 
+    /// Watches the record from this version on, as [`Documents::wait`] does, for a candidate that has no waiter before
+    /// it. The store may do more for this one candidate than for all that watch a document.
+    ///
+    /// # Errors
+    /// As [`Documents::wait`].
+    ///
+    /// # Cancellation
+    /// Leaves nothing locked.
+    async fn wait_for_turn(
+        &self,
+        election: &ElectionName,
+        version: u64,
+        is_news: IsNews<'_>,
+    ) -> Result<(), Error> {
+        self.wait(election, Name::Record, version, is_news).await
+    }
+
     /// Watches the control cell of the record from this version of the record on, as [`Documents::wait`] does the
     /// record. Other changes of the record may be left out.
     ///

@@ -240,6 +240,19 @@ impl Election {
         })
     }
 
+    /// Watches the record as [`Election::watch`] does, for a candidate that has no waiter before it.
+    pub(crate) fn watch_turn(
+        &self,
+        version: u64,
+        is_news: impl Fn(Option<&Document>) -> bool + Send + 'static,
+    ) -> Watching {
+        let election = self.clone();
+        Box::pin(async move {
+            let mut is_news = move |_, found: Option<&Document>| is_news(found);
+            election.documents.wait_for_turn(&election.name, version, &mut is_news).await
+        })
+    }
+
     /// Watches the control cell, from this version of the record and of the cell on.
     pub(crate) fn watch_requests(&self, version: u64, control: u64) -> Watching {
         let election = self.clone();

@@ -131,6 +131,12 @@ pub type FailureOf<S> = Failure<<S as Session>::Refusal>;
 /// next request closes it if that answer does not come at last. So a dead connection takes one attempt.
 pub struct Link<O: Opener>(Arc<Inner<O>>);
 
+impl<O: Opener> Clone for Link<O> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
 struct Inner<O: Opener> {
     opener: O,
     url: String,
@@ -197,6 +203,19 @@ impl<O: Opener> Link<O> {
         task.join_next().await.and_then(Result::ok).unwrap_or_else(|| {
             Err(Error::new(ErrorKind::Unreachable, "the attempt to connect was ended"))
         })
+    }
+
+    /// Another session with the place in use, for the caller alone.
+    ///
+    /// # Errors
+    /// Why that place cannot be used.
+    ///
+    /// # Cancellation
+    /// Leaves nothing behind.
+    pub async fn beside(&self) -> Result<O::Session, Error> {
+        let (address, place) = (self.address(), self.0.place.load(Ordering::Relaxed));
+        let session = self.0.log_in(&address, &address.places[place]).await?;
+        self.0.opener.admit(&session, &self.0.identity).map(|()| session)
     }
 
     /// Asks all servers at once how they are.

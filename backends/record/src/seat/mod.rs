@@ -288,16 +288,13 @@ impl RecordSeat {
         Ok(None)
     }
 
-    /// Ends when the record has changed in a way that is news. A missing record counts as an empty one.
+    /// Ends when the record has changed in a way that is news.
     fn wake_by_record(
         &self,
         version: u64,
         is_news: impl Fn(&Record) -> bool + Send + 'static,
     ) -> Wake {
-        self.election.wake(Name::Record, version, move |found| match found {
-            Some(Document::Record(record)) => is_news(record),
-            _ => is_news(&Record::default()),
-        })
+        self.election.wake(Name::Record, version, of_record(is_news))
     }
 
     /// Makes sure that the candidate does not hold the record, and that no write under way can still give it the
@@ -414,6 +411,16 @@ impl Seat for RecordSeat {
 
     fn ticket(&self) -> Option<Ticket> {
         ticket::of(self.nonce)
+    }
+}
+
+/// Decides on the record whether a document is news. A missing record counts as an empty one.
+fn of_record(
+    is_news: impl Fn(&Record) -> bool + Send + 'static,
+) -> impl Fn(Option<&Document>) -> bool + Send + 'static {
+    move |found| match found {
+        Some(Document::Record(record)) => is_news(record),
+        _ => is_news(&Record::default()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Cell, Error, Standing, first_of, never};
 
-use super::{RecordSeat, millis};
+use super::{RecordSeat, millis, of_record};
 use crate::documents::{Document, Listing, Name, Purpose, Swapped};
 use crate::election::{Known, wake};
 use crate::guards::{Guard, is_off};
@@ -175,10 +175,13 @@ impl RecordSeat {
         }
         let (nonce, control) = (holder.map(|holder| holder.nonce), self.control.version);
         let mut wakes = vec![if position.ahead == 0 || is_off(Guard::OneWake) {
-            self.wake_by_record(known.version, move |record| {
-                let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;
-                any_change || other || record.cell(Cell::Control).version != control
-            })
+            wake(self.election.watch_turn(
+                known.version,
+                of_record(move |record| {
+                    let other = record.holder.as_ref().map(|holder| holder.nonce) != nonce;
+                    any_change || other || record.cell(Cell::Control).version != control
+                }),
+            ))
         } else {
             wake(self.election.watch_requests(known.version, control))
         }];

@@ -129,6 +129,7 @@ impl Table for MemoryTable {
                 has_same_cells: false,
                 is_renewal: false,
                 has_request: false,
+                leads: None,
                 ..body.clone()
             };
             inner.rows.insert(owned(key), Row { tag: tag.clone(), body });

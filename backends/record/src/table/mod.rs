@@ -122,6 +122,19 @@ pub trait Table: Send + Sync {
         std::future::pending().await
     }
 
+    /// Returns when the leader of an election may have given its place up, or lost its connection. Only a candidate calls
+    /// this that does not lead, and has no waiter before it. A table that does not [tell](Table::tells) may miss any
+    /// change here, and may return without one, though not again and again: the candidate looks beside this call.
+    ///
+    /// # Errors
+    /// As [`Table::changed`].
+    ///
+    /// # Cancellation
+    /// Leaves nothing locked.
+    async fn vacated(&self, election: &str) -> Result<(), Error> {
+        self.changed(Range::Row(Key { election, document: Key::LEADER })).await
+    }
+
     /// Returns when the requests in a row may have changed ([`Body::has_request`]), or the row was removed. A table that
     /// has one kind of notices wakes for each change of the row.
     ///
@@ -255,6 +268,9 @@ pub struct Body {
     pub is_renewal: bool,
     /// Whether the write changes what people ask of an election. False in rows that were read.
     pub has_request: bool,
+    /// Whether the writer leads the election after this write. `None` if the write does not decide that, and in rows that
+    /// were read. A table may hold something of the server's for a leader.
+    pub leads: Option<bool>,
 }
 
 impl Body {

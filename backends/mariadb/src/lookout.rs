@@ -1,0 +1,112 @@
+//! How the next candidate notices that the leader has left, without a look at the row.
+//!
+//! The session of the leader holds a named lock of the server, and releases it once the row says that there is no leader.
+//! The next candidate waits for the lock on a connection of its own, as a session that waits cannot serve other requests.
+//! The lock proves nothing: a candidate that is woken looks at the row. A candidate that cannot wait for the lock only
+//! looks again and again.
+
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use elect_remote::{Link, Session as _};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::session;
+use crate::sql::{self, ENDED, LASTS, Sql};
+
+/// The shortest time between two waits for a lock, and the first pause if there is no lock to wait for.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(16);
+/// For how long the connection stays if no call waits. A candidate that refreshes its place waits again after that.
+const REST: Duration = Duration::from_secs(3);
+
+/// Waits for the lock of one election's leader at a time.
+#[derive(Default)]
+pub(crate) struct Lookout(Mutex<Option<Post>>);
+
+struct Post {
+    election: String,
+    /// Tells that the lock has ended.
+    ended: watch::Sender<()>,
+    /// Ends with the post.
+    task: JoinSet<()>,
+}
+
+impl Lookout {
+    /// Returns when the leader may have left. Of another election than the one that calls wait for, it never does.
+    pub(crate) async fn vacated(&self, link: &Link<Sql>, election: &str) {
+        if let Some(mut ended) = self.ended(link, election)
+            && ended.changed().await.is_ok()
+        {
+            return;
+        }
+        std::future::pending::<()>().await;
+    }
+
+    fn ended(&self, link: &Link<Sql>, election: &str) -> Option<watch::Receiver<()>> {
+        let mut post = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |post: &mut Post| post.task.try_join_next().is_some();
+        if post.as_mut().is_none_or(is_over) {
+            let (ended, mut task) = (watch::Sender::new(()), JoinSet::new());
+            let lock = link.opener().lead(election);
+            task.spawn(watch_until_left(link.clone(), lock, ended.clone()));
+            *post = Some(Post { election: election.to_owned(), ended, task });
+        }
+        let post = post.as_ref().filter(|post| post.election == election);
+        post.map(|post| post.ended.subscribe())
+    }
+}
+
+/// Waits for a lock until no call has waited for a while.
+async fn watch_until_left(link: Link<Sql>, lock: String, ended: watch::Sender<()>) {
+    let left = async {
+        loop {
+            ended.closed().await;
+            sleep(REST).await;
+            if ended.is_closed() {
+                break;
+            }
+        }
+    };
+    tokio::select! {
+        () = left => {}
+        never = watch_lock(&link, &lock, &ended) => match never {},
+    }
+}
+
+async fn watch_lock(link: &Link<Sql>, lock: &str, ended: &watch::Sender<()>) -> Infallible {
+    // A lock that this process has as a former leader would never end.
+    if let Some(session) = link.present().filter(|session| session.is_open()) {
+        session.release(lock.to_owned()).await;
+    }
+    let (mut session, mut pause) = (None, FIRST_PAUSE);
+    let mut waits = interval(FIRST_PAUSE);
+    waits.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        waits.tick().await;
+        if session.is_none() {
+            session = link.beside().await.ok();
+        }
+        let answer = match &session {
+            Some(session) => session.rows("lock", sql::wait(lock)).await.ok(),
+            None => None,
+        };
+        let answer = answer.map(|rows| session::text(&rows, 0).unwrap_or_default());
+        if answer.is_none() {
+            session = None;
+        }
+        match answer.as_deref() {
+            Some(ENDED) => ended.send_replace(()),
+            Some(LASTS) => {}
+            _ => {
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                continue;
+            }
+        }
+        pause = FIRST_PAUSE;
+    }
+}

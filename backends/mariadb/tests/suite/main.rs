@@ -2,6 +2,7 @@
 
 mod failover;
 mod refusals;
+mod wakes;
 
 use elect_record::table::Table;
 use elect_testkit::program::eventually;

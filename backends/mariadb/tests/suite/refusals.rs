@@ -193,11 +193,11 @@ fn an_examination_names_what_is_wrong() {
 }
 
 /// A session of another program, which ends when this is dropped.
-struct Held<'a>(Child, &'a MariaDb);
+pub(crate) struct Held<'a>(Child, &'a MariaDb);
 
 impl<'a> Held<'a> {
     /// Returns once the statements have run. They end with a sleep.
-    fn start(server: &'a MariaDb, statements: &str) -> Self {
+    pub(crate) fn start(server: &'a MariaDb, statements: &str) -> Self {
         let client = server.client().args(["-Ne", statements]).stdout(Stdio::null()).spawn();
         let held = Self(client.expect("a client"), server);
         eventually("the session to sleep", || (held.sleepers() != "").then_some(()));

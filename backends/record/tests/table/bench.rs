@@ -22,6 +22,8 @@ pub(crate) struct Stallable {
     pub(crate) stalled: watch::Sender<bool>,
     /// Whether it tells of no change.
     pub(crate) is_mute: bool,
+    /// Whether it does not even tell that a leader has left.
+    pub(crate) keeps_all_waiting: bool,
     /// Whether it fails to tell of changes.
     pub(crate) fails_to_tell: bool,
     /// No answer tells what came of an attempt to make the table.
@@ -30,6 +32,11 @@ pub(crate) struct Stallable {
     pub(crate) reads: Arc<AtomicU64>,
     /// All bodies that were written.
     pub(crate) written: Arc<Mutex<Vec<Body>>>,
+    /// Wakes those who wait for a leader to leave, if it tells of no other change.
+    pub(crate) left: watch::Sender<()>,
+    /// The greatest number of those who waited so at once, and how often one began to.
+    pub(crate) most_waited: Arc<AtomicU64>,
+    pub(crate) waits: Arc<AtomicU64>,
 }
 
 impl Stallable {
@@ -68,7 +75,11 @@ impl Table for Stallable {
     ) -> Result<Put, Error> {
         self.gate().await;
         self.written.lock().expect("no panic").push(body.clone());
-        self.table.put(key, epoch, expected, body).await
+        let put = self.table.put(key, epoch, expected, body).await?;
+        if body.leads == Some(false) && !self.keeps_all_waiting && matches!(put, Put::Done(_)) {
+            self.left.send_replace(());
+        }
+        Ok(put)
     }
 
     async fn prepare(&self) -> Result<(), Error> {
@@ -96,6 +107,18 @@ impl Table for Stallable {
             return Err(Error::new(ErrorKind::Unreachable, "no notices"));
         }
         self.table.changed(range).await
+    }
+
+    async fn vacated(&self, election: &str) -> Result<(), Error> {
+        if !self.is_mute {
+            return self.changed(Range::Row(Key { election, document: Key::LEADER })).await;
+        }
+        let mut left = self.left.subscribe();
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        let waiting = u64::try_from(self.left.receiver_count()).expect("few");
+        self.most_waited.fetch_max(waiting, Ordering::Relaxed);
+        let _ = left.changed().await;
+        Ok(())
     }
 
     fn heard(&self, key: Key<'_>) -> Heard {

@@ -47,8 +47,7 @@ async fn take_part(
 }
 
 /// The reads of rows in a second among this many candidates, and the longest of ten hand-overs.
-async fn measured(size: usize, ttl: Duration) -> (f64, Duration) {
-    let table = Stallable { is_mute: true, ..Stallable::default() };
+async fn measured(table: Stallable, size: usize, ttl: Duration) -> (f64, Duration) {
     let (clock, led) = (Arc::new(TokioClock::default()), Arc::new(AtomicU64::new(0)));
     let ended = watch::Sender::new(0);
     for number in 0..size {
@@ -82,11 +81,26 @@ async fn measured(size: usize, ttl: Duration) -> (f64, Duration) {
 #[test]
 fn those_far_behind_do_not_poll_and_a_hand_over_takes_a_second() {
     for ttl in [15, 60].map(Duration::from_secs) {
-        let (reads, longest) = run(async { measured(101, ttl).await });
-        let (_, of_few) = run(async { measured(3, ttl).await });
+        // No wake comes from it.
+        let table = || Stallable { is_mute: true, keeps_all_waiting: true, ..Stallable::default() };
+        let (reads, longest) = run(async { measured(table(), 101, ttl).await });
+        let (_, of_few) = run(async { measured(table(), 3, ttl).await });
         println!("ttl {ttl:?}: {reads:.1} reads a second; at most {longest:?}, and {of_few:?}");
         // If all polled, it would be more than one a second for each.
         assert!(reads < 90.0, "{reads}");
         assert!(longest.max(of_few) <= Duration::from_secs(1), "{longest:?}, {of_few:?}");
+    }
+}
+
+/// Each that waits for the leader to leave may cost the store a connection.
+#[test]
+fn one_of_a_crowd_waits_for_the_leader_to_leave_and_leads_at_once() {
+    for ttl in [15, 60].map(Duration::from_secs) {
+        let table = Stallable { is_mute: true, ..Stallable::default() };
+        let (_, longest) = run(async { measured(table.clone(), 41, ttl).await });
+        let most = table.most_waited.load(Ordering::Relaxed);
+        println!("ttl {ttl:?}: {most} waited at once; at most {longest:?}");
+        assert!(most <= 2, "{most} waited at once");
+        assert!(longest < Duration::from_millis(250), "{longest:?}");
     }
 }

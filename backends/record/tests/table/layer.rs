@@ -8,7 +8,7 @@ use std::time::Duration;
 use elect_api::{Candidate, ElectionName, ErrorKind};
 use elect_record::table::{Body, Key, MemoryTable, Put, Table as _, TableDocuments};
 use elect_record::{
-    Document, Documents as _, Name, Purpose, Record, Removed, Stored, Swapped, Text, Waiter,
+    Document, Documents as _, Holder, Name, Purpose, Record, Removed, Stored, Swapped, Text, Waiter,
 };
 use elect_testkit::election;
 use elect_testkit::sim::{Clock as _, TokioClock};
@@ -109,6 +109,85 @@ fn a_new_leader_asks_for_notices_after_a_while() {
         assert_eq!(table.reads.load(Ordering::Relaxed), before);
         write(&theirs, Name::Record, &document).await;
         timeout(Duration::from_millis(200), wait).await.expect("in time").expect("news");
+    });
+}
+
+/// The record of a leader that leaves is written, and then its lock ends. The lock of one that dies ends before.
+#[test]
+fn the_next_candidate_that_is_woken_looks_at_once_and_again_soon() {
+    run(async {
+        for (lag, within) in [(0, 0), (60, 75)] {
+            let keeps_all_waiting = lag > 0;
+            let table = Stallable { is_mute: true, keeps_all_waiting, ..Stallable::default() };
+            let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table.clone()));
+            let led = Record { token: 1, ..Record::default() };
+            let version = write(&theirs, Name::Record, &Document::Record(led)).await;
+            let (clock, left) = (TokioClock::new(), table.left.clone());
+            let leave = async {
+                tokio::time::sleep(Duration::from_millis(60_100)).await;
+                let begun = clock.now();
+                if lag > 0 {
+                    left.send_replace(());
+                    tokio::time::sleep(Duration::from_millis(lag)).await;
+                }
+                write(&theirs, Name::Record, &Document::Record(Record::default())).await;
+                begun
+            };
+            let mut is_news = |_, _: Option<&Document>| true;
+            let name = election();
+            let wait = ours.wait_for_turn(&name, version, &mut is_news);
+            let wait = async {
+                wait.await.expect("news");
+                clock.now()
+            };
+            let (noticed, begun) = tokio::join!(wait, leave);
+            let took = noticed.since(begun);
+            assert!(took <= Duration::from_millis(within), "{took:?}");
+            // A look by the pauses does not begin the wait anew.
+            assert_eq!(table.waits.load(Ordering::Relaxed), 2);
+        }
+    });
+}
+
+/// Requests of people name a leader as well, and are no leader's.
+#[test]
+fn a_write_says_whether_its_writer_leads() {
+    run(async {
+        let table = Stallable::default();
+        let layer = Layer::new(table.clone());
+        let holder = Holder {
+            nonce: 1,
+            beat: 1,
+            ttl: 12_000,
+            candidate: Candidate::foreign("c"),
+            joined: 1,
+            since: 1,
+            arrival: 1,
+            renewed: None,
+        };
+        let (held, free) = (Some(holder), None);
+        let mut version = 0;
+        for (holder, purpose, leads) in [
+            (&free, Purpose::Enter, Some(false)),
+            (&held, Purpose::Enter, Some(true)),
+            (&held, Purpose::Renew, Some(true)),
+            (&held, Purpose::LeaderCell, Some(true)),
+            (&held, Purpose::Control, None),
+            (&free, Purpose::Leave, Some(false)),
+            (&held, Purpose::Enter, Some(true)),
+            (&free, Purpose::Redeem, Some(false)),
+        ] {
+            layer.read(&election(), Name::Record, LOOK).await.expect("an answer");
+            let record = Record { holder: holder.clone(), ..Record::default() };
+            let (name, document) = (election(), Document::Record(record));
+            let swapped = layer.swap(&name, Name::Record, version, &document, purpose).await;
+            let Swapped::Yes(next) = swapped.expect("an answer") else { panic!("{purpose:?}") };
+            version = next;
+            let written = table.written.lock().expect("no panic").last().expect("one").leads;
+            assert_eq!(written, leads, "{purpose:?}");
+        }
+        write(&layer, Name::Waiter(7), &waiter()).await;
+        assert_eq!(table.written.lock().expect("no panic").last().expect("one").leads, None);
     });
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::session;
+use crate::session::{self, Session};
 use crate::sql::{self, ENDED, LASTS, Sql};
 
 /// The shortest time between two waits for a lock, and the first pause if there is no lock to wait for.
@@ -78,23 +78,12 @@ async fn watch_until_left(link: Link<Sql>, lock: String, ended: watch::Sender<()
 }
 
 async fn watch_lock(link: &Link<Sql>, lock: &str, ended: &watch::Sender<()>) -> Infallible {
-    // A lock that this process has as a former leader would never end.
-    if let Some(session) = link.present().filter(|session| session.is_open()) {
-        session.release(lock.to_owned()).await;
-    }
     let (mut session, mut pause) = (None, FIRST_PAUSE);
     let mut waits = interval(FIRST_PAUSE);
     waits.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         waits.tick().await;
-        if session.is_none() {
-            session = link.beside().await.ok();
-        }
-        let answer = match &session {
-            Some(session) => session.rows("lock", sql::wait(lock)).await.ok(),
-            None => None,
-        };
-        let answer = answer.map(|rows| session::text(&rows, 0).unwrap_or_default());
+        let answer = wait(link, &mut session, lock).await;
         if answer.is_none() {
             session = None;
         }
@@ -109,4 +98,20 @@ async fn watch_lock(link: &Link<Sql>, lock: &str, ended: &watch::Sender<()>) -> 
         }
         pause = FIRST_PAUSE;
     }
+}
+
+/// Waits for the end of a lock. `None` if there is no answer.
+async fn wait(link: &Link<Sql>, session: &mut Option<Session>, lock: &str) -> Option<String> {
+    // Where connections are few, the first one must not find this one in its place.
+    let first = link.present().filter(|first| first.is_open())?;
+    // A lock that this process has as a former leader would never end.
+    first.release(lock.to_owned()).await;
+    // After a fail-over the locks are those of another server.
+    session.take_if(|session| session.place != first.place);
+    let session = match session {
+        Some(session) => session,
+        None => session.insert(link.beside().await.ok()?),
+    };
+    drop(first);
+    session::text(&session.rows("lock", sql::wait(lock)).await.ok()?, 0)
 }

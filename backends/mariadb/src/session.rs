@@ -1,12 +1,15 @@
 //! One connection to one server.
 
 use std::collections::HashSet;
+use std::pin::Pin;
+use std::time::Duration;
 
 use elect_api::{Error, ErrorKind, StoreId, count_trip};
 use elect_remote::{
     Address, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
 };
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Sleep, sleep};
 
 use crate::error::{Failure, Refusal, code};
 use crate::sql::{COLUMNS, NONE, SETTINGS, Sql};
@@ -15,6 +18,9 @@ use crate::{PRODUCT, address, examine, sql};
 
 /// The number of requests that wait for one another. Callers wait for their own turn.
 const QUEUE: usize = 16;
+
+/// How long after the first write of a leader its session takes the lock. A shorter run is spared the statements.
+const TAKEN_AFTER: Duration = Duration::from_millis(50);
 
 /// A connection that has logged in.
 pub(crate) struct Session {
@@ -64,7 +70,7 @@ impl Session {
         self.ask_then(operation, statement, None).await
     }
 
-    /// Asks, and takes or releases a lock if that has written one row. No caller waits for the lock.
+    /// Asks, and releases a lock, or takes it a moment later, if that has written one row. No caller waits for the lock.
     pub(crate) async fn ask_then(
         &self,
         operation: &'static str,
@@ -148,6 +154,10 @@ async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>) {
             biased;
             () = wire.disturbed() => break,
             request = requests.recv() => request,
+            () = locks.due() => match locks.take(&mut wire).await {
+                Ok(()) => continue,
+                Err(_) => break,
+            },
         };
         let Some(Request { command, lock, reply }) = request else { break };
         // A request that was dropped before its turn is not sent.
@@ -165,7 +175,12 @@ async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>) {
         }
         let lock = lock.filter(|_| matches!(answer, Ok(Answer::Done(1))));
         let _ = reply.send(answer);
-        if is_over || !locks.settle(&mut wire, lock).await {
+        if is_over {
+            break;
+        }
+        if let Some(lock) = lock
+            && locks.settle(&mut wire, lock).await.is_err()
+        {
             break;
         }
     }
@@ -175,28 +190,64 @@ async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>) {
 #[derive(Default)]
 struct Locks {
     held: HashSet<String>,
+    /// The one to take, and when.
+    wanted: Option<(String, Pin<Box<Sleep>>)>,
     /// Whether the server has refused one. Then it is asked for no other.
     are_refused: bool,
 }
 
 impl Locks {
-    /// Takes or releases a lock, unless that is done already. A lock of another session stays there. Returns false if
-    /// the connection has failed.
-    async fn settle(&mut self, wire: &mut Wire, lock: Option<Lock>) -> bool {
-        let Some(Lock { name, is_held }) = lock else { return true };
-        if self.held.contains(&name) == is_held || is_held && self.are_refused {
-            return true;
+    /// Releases a lock at once, or has it taken later.
+    async fn settle(
+        &mut self,
+        wire: &mut Wire,
+        Lock { name, is_held }: Lock,
+    ) -> Result<(), Failure> {
+        let is_wanted = self.wanted.as_ref().is_some_and(|(wanted, _)| *wanted == name);
+        if is_held {
+            let is_settled = self.held.contains(&name) || self.wanted.is_some() || self.are_refused;
+            if !is_settled {
+                self.wanted = Some((name, Box::pin(sleep(TAKEN_AFTER))));
+            }
+            return Ok(());
         }
-        let statement = if is_held { sql::take(&name) } else { sql::release(&name) };
-        match wire.ask(&Command::Query(statement)).await {
-            Ok(Answer::Rows(rows)) if text(&rows, 0).as_deref() == Some("1") => {
+        if is_wanted {
+            self.wanted = None;
+        }
+        if self.held.remove(&name) {
+            ask(wire, sql::release(&name)).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends when it is time to take a lock.
+    async fn due(&mut self) {
+        match &mut self.wanted {
+            Some((_, due)) => due.await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes the lock that is wanted, unless another session holds it.
+    async fn take(&mut self, wire: &mut Wire) -> Result<(), Failure> {
+        let Some((name, _)) = self.wanted.take() else { return Ok(()) };
+        match ask(wire, sql::take(&name)).await? {
+            Some(Answer::Rows(rows)) if text(&rows, 0).as_deref() == Some("1") => {
                 self.held.insert(name);
             }
-            Ok(_) => _ = self.held.remove(&name),
-            Err(Failure::Refused(_)) => self.are_refused = true,
-            Err(_) => return false,
+            Some(_) => {}
+            None => self.are_refused = true,
         }
-        true
+        Ok(())
+    }
+}
+
+/// The answer to a statement about a lock; `None` if the server refuses it.
+async fn ask(wire: &mut Wire, statement: String) -> Result<Option<Answer>, Failure> {
+    count_trip("lock");
+    match wire.ask(&Command::Query(statement)).await {
+        Err(Failure::Refused(_)) => Ok(None),
+        answer => answer.map(Some),
     }
 }
 

@@ -147,15 +147,12 @@ fn a_candidate_that_waits_gives_up_the_lock_of_its_lost_leadership() {
         let mut new = Writer::new(table(&url(&server))).await;
         new.write(Some(true)).await;
         assert_eq!(holder(&server), session);
-        let mut wake: Wake<'_> = Box::pin(old.table.vacated(ROW.election));
-        loop {
-            assert!(poll_n_eagerly(100, &mut wake).await.is_none(), "a wake without a cause");
-            if holder(&server) == "NULL" {
-                break;
-            }
+        let waits = async { while old.table.vacated(ROW.election).await.is_ok() {} };
+        tokio::select! {
+            () = waits => panic!("it waits no more"),
+            () = until(|| holder(&server) == "NULL") => {}
         }
         new.lead(&server).await;
-        drop(wake);
         let wake = waiting(&server, &old.table).await;
         new.write(Some(false)).await;
         wake.await.expect("a wake");

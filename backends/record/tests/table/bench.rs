@@ -22,8 +22,6 @@ pub(crate) struct Stallable {
     pub(crate) stalled: watch::Sender<bool>,
     /// Whether it tells of no change.
     pub(crate) is_mute: bool,
-    /// Whether it does not even tell that a leader has left.
-    pub(crate) keeps_all_waiting: bool,
     /// Whether it fails to tell of changes.
     pub(crate) fails_to_tell: bool,
     /// No answer tells what came of an attempt to make the table.
@@ -32,8 +30,8 @@ pub(crate) struct Stallable {
     pub(crate) reads: Arc<AtomicU64>,
     /// All bodies that were written.
     pub(crate) written: Arc<Mutex<Vec<Body>>>,
-    /// Wakes those who wait for a leader to leave, if it tells of no other change.
-    pub(crate) left: watch::Sender<()>,
+    /// Wakes those who wait for a leader to leave, where it tells of no other change.
+    pub(crate) left: Option<watch::Sender<()>>,
     /// The greatest number of those who waited so at once, and how often one began to.
     pub(crate) most_waited: Arc<AtomicU64>,
     pub(crate) waits: Arc<AtomicU64>,
@@ -76,8 +74,8 @@ impl Table for Stallable {
         self.gate().await;
         self.written.lock().expect("no panic").push(body.clone());
         let put = self.table.put(key, epoch, expected, body).await?;
-        if body.leads == Some(false) && !self.keeps_all_waiting && matches!(put, Put::Done(_)) {
-            self.left.send_replace(());
+        if let (Put::Done(_), Some(false), Some(left)) = (&put, body.leads, &self.left) {
+            left.send_replace(());
         }
         Ok(put)
     }
@@ -113,11 +111,12 @@ impl Table for Stallable {
         if !self.is_mute {
             return self.changed(Range::Row(Key { election, document: Key::LEADER })).await;
         }
-        let mut left = self.left.subscribe();
+        let Some(left) = &self.left else { return std::future::pending().await };
+        let mut wakes = left.subscribe();
         self.waits.fetch_add(1, Ordering::Relaxed);
-        let waiting = u64::try_from(self.left.receiver_count()).expect("few");
+        let waiting = u64::try_from(left.receiver_count()).expect("few");
         self.most_waited.fetch_max(waiting, Ordering::Relaxed);
-        let _ = left.changed().await;
+        let _ = wakes.changed().await;
         Ok(())
     }
 

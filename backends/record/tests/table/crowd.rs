@@ -82,7 +82,7 @@ async fn measured(table: Stallable, size: usize, ttl: Duration) -> (f64, Duratio
 fn those_far_behind_do_not_poll_and_a_hand_over_takes_a_second() {
     for ttl in [15, 60].map(Duration::from_secs) {
         // No wake comes from it.
-        let table = || Stallable { is_mute: true, keeps_all_waiting: true, ..Stallable::default() };
+        let table = || Stallable { is_mute: true, ..Stallable::default() };
         let (reads, longest) = run(async { measured(table(), 101, ttl).await });
         let (_, of_few) = run(async { measured(table(), 3, ttl).await });
         println!("ttl {ttl:?}: {reads:.1} reads a second; at most {longest:?}, and {of_few:?}");
@@ -96,7 +96,8 @@ fn those_far_behind_do_not_poll_and_a_hand_over_takes_a_second() {
 #[test]
 fn one_of_a_crowd_waits_for_the_leader_to_leave_and_leads_at_once() {
     for ttl in [15, 60].map(Duration::from_secs) {
-        let table = Stallable { is_mute: true, ..Stallable::default() };
+        let left = Some(watch::Sender::default());
+        let table = Stallable { is_mute: true, left, ..Stallable::default() };
         let (_, longest) = run(async { measured(table.clone(), 41, ttl).await });
         let most = table.most_waited.load(Ordering::Relaxed);
         println!("ttl {ttl:?}: {most} waited at once; at most {longest:?}");

@@ -12,6 +12,7 @@ use elect_record::{
 };
 use elect_testkit::election;
 use elect_testkit::sim::{Clock as _, TokioClock};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::bench::Stallable;
@@ -36,6 +37,19 @@ fn waiter() -> Document {
         candidate: Candidate::foreign("c"),
         joined: 1,
     })
+}
+
+fn holder() -> Holder {
+    Holder {
+        nonce: 1,
+        beat: 1,
+        ttl: 12_000,
+        candidate: Candidate::foreign("c"),
+        joined: 1,
+        since: 1,
+        arrival: 1,
+        renewed: None,
+    }
 }
 
 /// Writes a document in place of the newest version. Returns its version.
@@ -117,20 +131,24 @@ fn a_new_leader_asks_for_notices_after_a_while() {
 fn the_next_candidate_that_is_woken_looks_at_once_and_again_soon() {
     run(async {
         for (lag, within) in [(0, 0), (60, 75)] {
-            let keeps_all_waiting = lag > 0;
-            let table = Stallable { is_mute: true, keeps_all_waiting, ..Stallable::default() };
+            let left = watch::Sender::default();
+            let table =
+                Stallable { is_mute: true, left: Some(left.clone()), ..Stallable::default() };
             let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table.clone()));
             let led = Record { token: 1, ..Record::default() };
             let version = write(&theirs, Name::Record, &Document::Record(led)).await;
-            let (clock, left) = (TokioClock::new(), table.left.clone());
+            let clock = TokioClock::new();
             let leave = async {
                 tokio::time::sleep(Duration::from_millis(60_100)).await;
                 let begun = clock.now();
+                // A write that names a holder does not wake.
+                let holder = (lag > 0).then(holder);
                 if lag > 0 {
                     left.send_replace(());
                     tokio::time::sleep(Duration::from_millis(lag)).await;
                 }
-                write(&theirs, Name::Record, &Document::Record(Record::default())).await;
+                let record = Record { holder, ..Record::default() };
+                write(&theirs, Name::Record, &Document::Record(record)).await;
                 begun
             };
             let mut is_news = |_, _: Option<&Document>| true;
@@ -155,17 +173,7 @@ fn a_write_says_whether_its_writer_leads() {
     run(async {
         let table = Stallable::default();
         let layer = Layer::new(table.clone());
-        let holder = Holder {
-            nonce: 1,
-            beat: 1,
-            ttl: 12_000,
-            candidate: Candidate::foreign("c"),
-            joined: 1,
-            since: 1,
-            arrival: 1,
-            renewed: None,
-        };
-        let (held, free) = (Some(holder), None);
+        let (held, free) = (Some(holder()), None);
         let mut version = 0;
         for (holder, purpose, leads) in [
             (&free, Purpose::Enter, Some(false)),

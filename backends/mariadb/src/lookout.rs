@@ -12,13 +12,13 @@ use std::time::Duration;
 use elect_remote::{Link, Session as _};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
 use crate::session::{self, Session};
 use crate::sql::{self, ENDED, LASTS, Sql};
 
-/// The shortest time between two waits for a lock, and the first pause if there is no lock to wait for.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The first pause if there is no lock to wait for, such as when the leader has just won. No wait takes less time.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 /// For how long the connection stays if no call waits. A candidate that refreshes its place waits again after that.
 const REST: Duration = Duration::from_secs(3);
@@ -79,24 +79,20 @@ async fn watch_until_left(link: Link<Sql>, lock: String, ended: watch::Sender<()
 
 async fn watch_lock(link: &Link<Sql>, lock: &str, ended: &watch::Sender<()>) -> Infallible {
     let (mut session, mut pause) = (None, FIRST_PAUSE);
-    let mut waits = interval(FIRST_PAUSE);
-    waits.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        waits.tick().await;
-        let answer = wait(link, &mut session, lock).await;
-        if answer.is_none() {
-            session = None;
-        }
+        // So it never spins, whatever the server answers.
+        let (answer, ()) = tokio::join!(wait(link, &mut session, lock), sleep(FIRST_PAUSE));
         match answer.as_deref() {
-            Some(ENDED) => ended.send_replace(()),
-            Some(LASTS) => {}
-            _ => {
-                sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+            Some(LASTS) => {
+                pause = FIRST_PAUSE;
                 continue;
             }
+            Some(ENDED) => ended.send_replace(()),
+            Some(_) => {}
+            None => session = None,
         }
-        pause = FIRST_PAUSE;
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{PRODUCT, address, examine, sql};
 const QUEUE: usize = 16;
 
 /// How long after the first write of a leader its session takes the lock. A shorter run is spared the statements.
-const TAKEN_AFTER: Duration = Duration::from_millis(50);
+const TAKEN_AFTER: Duration = Duration::from_millis(20);
 
 /// A connection that has logged in.
 pub(crate) struct Session {

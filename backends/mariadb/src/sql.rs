@@ -226,8 +226,8 @@ pub(crate) fn release(lock: &str) -> String {
 /// is free is left alone, so that a leader gets it.
 pub(crate) fn wait(lock: &str) -> String {
     format!(
-        "SELECT CASE WHEN IS_FREE_LOCK({lock}) THEN 'free' WHEN GET_LOCK({lock}, 8) \
-         THEN IF(RELEASE_LOCK({lock}), '{ENDED}', '') ELSE '{LASTS}' END"
+        "SELECT IF(IS_FREE_LOCK({lock}), 'free', CASE GET_LOCK({lock}, 8) \
+         WHEN 1 THEN IF(RELEASE_LOCK({lock}), '{ENDED}', '') WHEN 0 THEN '{LASTS}' END)"
     )
 }
 

@@ -150,7 +150,7 @@ fn a_candidate_that_waits_gives_up_the_lock_of_its_lost_leadership() {
         let waits = async { while old.table.vacated(ROW.election).await.is_ok() {} };
         tokio::select! {
             () = waits => panic!("it waits no more"),
-            () = until(|| holder(&server) == "NULL") => {}
+            () = until(|| holder(&server) != session) => {}
         }
         new.lead(&server).await;
         let wake = waiting(&server, &old.table).await;

@@ -267,8 +267,8 @@ fn forget_locks(bytes: &mut [u8]) {
 }
 
 fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut [u8])) {
-    let mut bytes = [0; 65536];
-    while let Ok(1..=65536) = from.read(&mut bytes).map(|length| {
+    let mut bytes = [0; 8192];
+    while let Ok(1..=8192) = from.read(&mut bytes).map(|length| {
         change(&mut bytes[..length]);
         let sent = to.write_all(&bytes[..length]);
         if sent.is_ok() { length } else { 0 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{Etcd, MariaDb, Postgres, ZooKeeper, ZooKeeperSetup};
+use super::{Etcd, MariaDb, Postgres, Redis, ZooKeeper, ZooKeeperSetup};
 
 /// The variable with the path of the holder's socket.
 const SOCKET: &str = "ELECT_TEST_SERVERS";
@@ -54,6 +54,14 @@ impl Part {
     /// Panics if the holder could not start it.
     pub fn of_postgres() -> Option<Self> {
         Self::of("postgres")
+    }
+
+    /// Returns a part of Redis, or `None` without a holder.
+    ///
+    /// # Panics
+    /// Panics if the holder could not start it.
+    pub fn of_redis() -> Option<Self> {
+        Self::of("redis")
     }
 
     /// Returns a part of ZooKeeper with so many servers, this tick and these further lines of configuration, without
@@ -135,6 +143,7 @@ struct Servers {
     etcd: HashMap<String, Etcd>,
     mariadb: Option<MariaDb>,
     postgres: Option<Postgres>,
+    redis: Option<Redis>,
     zookeeper: HashMap<String, ZooKeeper>,
     parts: u64,
 }
@@ -147,6 +156,7 @@ impl Servers {
             etcd: HashMap::new(),
             mariadb: None,
             postgres: None,
+            redis: None,
             zookeeper: HashMap::new(),
             parts: 0,
         }
@@ -161,6 +171,7 @@ impl Servers {
             }
             ["mariadb"] => vec![self.mariadb.get_or_insert_with(MariaDb::start).address()],
             ["postgres"] => vec![self.postgres.get_or_insert_with(Postgres::start).address()],
+            ["redis"] => vec![self.redis.get_or_insert_with(Redis::start).address()],
             ["zookeeper", members, tick, ref lines @ ..] => {
                 let (Ok(members), Ok(tick)) = (members.parse(), tick.parse()) else {
                     return Vec::new();

@@ -14,6 +14,7 @@ mod pgbouncer;
 mod place;
 mod postgres;
 mod process;
+mod redis;
 mod zookeeper;
 
 pub use self::certificates::{Authority, Pem};
@@ -27,4 +28,5 @@ pub use self::pgbouncer::PgBouncer;
 pub use self::place::Place;
 pub use self::postgres::Postgres;
 pub use self::process::{Process, free_port};
+pub use self::redis::Redis;
 pub use self::zookeeper::{ZooKeeper, ZooKeeperSetup};

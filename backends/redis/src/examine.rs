@@ -1,0 +1,121 @@
+//! How each server of the URL is, and what is wrong there.
+
+use elect_api::Finding;
+use elect_remote::Respondent;
+use redis::Value;
+
+use crate::error::Failure;
+use crate::script::Scripts;
+use crate::session::{Session, text};
+
+/// The settings that `elect doctor` looks at.
+const SETTINGS: [&str; 6] = [
+    "appendonly",
+    "appendfsync",
+    "maxmemory-policy",
+    "maxclients",
+    "min-replicas-to-write",
+    "min-replicas-max-lag",
+];
+/// The oldest version with all that the scripts and the protocol take.
+const OLDEST: (u32, u32) = (6, 2);
+
+/// What a server is asked about its settings; empty if it does not tell this user.
+pub(crate) async fn state(session: &Session) -> Result<Vec<(String, String)>, Failure> {
+    let mut question = redis::cmd("CONFIG");
+    question.arg("GET").arg(&SETTINGS);
+    let answer = match session.ask("state", &question).await {
+        Ok(answer) => answer,
+        Err(Failure::Refused(_)) => return Ok(Vec::new()),
+        Err(failure) => return Err(failure),
+    };
+    let pairs = match answer {
+        Value::Map(pairs) => pairs,
+        _ => return Err(Failure::Odd("no settings")),
+    };
+    Ok(pairs.into_iter().filter_map(|(name, value)| text(name).zip(text(value))).collect())
+}
+
+/// What `elect doctor` shows of a server.
+pub(crate) fn examine(
+    session: &Session,
+    scripts: &Scripts,
+    settings: &[(String, String)],
+) -> Respondent {
+    let (place, server) = (&session.place, &session.server);
+    let number = |text: &str| text.parse::<u64>().ok();
+    let setting = |name: &str| {
+        settings.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
+    };
+    let mut findings = Vec::new();
+    let mut parts = server.get("redis_version").split('.').map(|part| part.parse().unwrap_or(0));
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    if version < OLDEST {
+        findings.push(Finding::error(
+            format!("Redis at {place} is of version {}", server.version()),
+            format!("upgrade it to version {}.{} or later", OLDEST.0, OLDEST.1),
+        ));
+    }
+    if server.is_primary() {
+        findings.extend(of_settings(place, server.get("connected_slaves"), setting));
+    }
+    if settings.is_empty() {
+        findings.push(Finding::note(
+            format!("{place} does not tell this user its settings"),
+            format!(
+                "an ACL that is enough for elect: {}; for this, add +config|get",
+                scripts.rights()
+            ),
+        ));
+    }
+    Respondent {
+        version: server.version(),
+        role: if server.is_primary() { "primary" } else { "replica" },
+        store: server.store(),
+        is_primary: server.is_primary(),
+        findings,
+        connections: number(setting("maxclients")).zip(number(server.get("connected_clients"))),
+    }
+}
+
+fn of_settings<'a>(place: &str, replicas: &str, setting: impl Fn(&str) -> &'a str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let policy = setting("maxmemory-policy");
+    if policy.starts_with("allkeys") {
+        findings.push(Finding::error(
+            format!(
+                "maxmemory-policy is {policy} at {place}: it may remove the record of a leader"
+            ),
+            "set maxmemory-policy to noeviction, or to a policy of volatile keys",
+        ));
+    }
+    if setting("appendonly") == "no" {
+        findings.push(Finding::warning(
+            format!("appendonly is no at {place}: after a restart it has forgotten who leads"),
+            "elect then waits 60 s before it lets another candidate lead; set appendonly yes",
+        ));
+    } else if setting("appendonly") == "yes" && setting("appendfsync") != "always" {
+        findings.push(Finding::note(
+            format!("appendfsync is {} at {place}: a power cut loses the newest writes", setting("appendfsync")),
+            "elect then waits 60 s before it lets another candidate lead; appendfsync always loses none",
+        ));
+    }
+    let (least, lag) = (setting("min-replicas-to-write"), setting("min-replicas-max-lag"));
+    if least == "0" && replicas != "0" {
+        findings.push(Finding::warning(
+            format!(
+                "min-replicas-to-write is 0 at {place}: cut off from its replicas it goes on, and two may lead at once"
+            ),
+            "set min-replicas-to-write 1 and min-replicas-max-lag 10: that bounds how long",
+        ));
+    } else if !matches!(least, "0" | "") {
+        findings.push(Finding::note(
+            format!(
+                "{place} takes no writes {lag} s after fewer than {least} replicas follow it: that long two may lead \
+                 at once after a fail-over"
+            ),
+            "keep down-after-milliseconds of Sentinel, or cluster-node-timeout, above that",
+        ));
+    }
+    findings
+}

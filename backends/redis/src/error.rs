@@ -14,6 +14,8 @@ pub(crate) enum Refusal {
     Server { code: String, message: String },
     /// The Sentinel knows no primary of this name.
     NoPrimary(String),
+    /// The server is a Sentinel, and the URL does not say so.
+    Sentinel,
 }
 
 /// Why a request has no good answer.
@@ -32,13 +34,22 @@ pub(crate) fn of(error: &RedisError) -> Failure {
 }
 
 impl Refusal {
-    /// The node of a cluster that has the keys, if the answer names one.
+    /// The node of a cluster that has the slot, if the answer names one.
     pub(crate) fn moved_to(&self) -> Option<Host> {
+        self.named("MOVED")
+    }
+
+    /// The node of a cluster that has the key already, if the answer names one.
+    pub(crate) fn asks(&self) -> Option<Host> {
+        self.named("ASK")
+    }
+
+    /// The host in an answer as `MOVED SLOT HOST:PORT`.
+    fn named(&self, wanted: &str) -> Option<Host> {
         let Self::Server { code, message } = self else { return None };
-        // As in `MOVED SLOT HOST:PORT`.
         let (name, port) = message.split(' ').nth(1)?.rsplit_once(':')?;
         let host = Host { name: name.to_owned(), port: port.parse().ok()? };
-        (code == "MOVED").then_some(host)
+        (code == wanted).then_some(host)
     }
 }
 
@@ -47,7 +58,7 @@ impl elect_remote::Refusal for Refusal {
 
     fn code(&self) -> Option<&'static str> {
         let Self::Server { code, .. } = self else { return None };
-        ["ASK", "MOVED", "NOAUTH"].into_iter().find(|known| known == code)
+        ["NOAUTH"].into_iter().find(|known| known == code)
     }
 
     /// A script writes in its last step, so an answer that is an error says that nothing was written.
@@ -67,6 +78,11 @@ impl elect_remote::Refusal for Refusal {
             Self::NoPrimary(name) => {
                 return Error::new(ErrorKind::Unfit, format!("{what}: it is no Sentinel of a primary {name}"))
                     .and("sentinel in the URL is the name in `sentinel monitor NAME ...`: see redis-cli SENTINEL masters");
+            }
+            Self::Sentinel => {
+                return Error::new(ErrorKind::Unfit, format!("{what}: it is a Sentinel")).and(
+                    "name the primary that it watches, as in redis://HOST:26379?sentinel=mymaster",
+                );
             }
         };
         let (kind, advice) = advice(code, message, login);

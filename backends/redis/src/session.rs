@@ -30,6 +30,8 @@ pub(crate) struct Session {
     connection: MultiplexedConnection,
     /// The place, for messages.
     pub(crate) place: String,
+    /// How it was opened.
+    origin: (Address, Place),
     /// What the server said of itself.
     pub(crate) server: Server,
     pub(crate) notices: Arc<Notices>,
@@ -70,14 +72,37 @@ impl Server {
 }
 
 impl Session {
-    /// Asks one question. The names of `operation` are counted.
+    /// Asks one question, of another node too, if this one says that the key is there. The names of `operation` are
+    /// counted.
     pub(crate) async fn ask(
         &self,
         operation: &'static str,
         question: &Cmd,
     ) -> Result<Value, Failure> {
         count_trip(operation);
-        self.request(question).await
+        let answer = self.request(question).await;
+        match answer.as_ref().err().and_then(Failure::refusal).and_then(Refusal::asks) {
+            Some(host) => {
+                count_trip("asking");
+                self.pulse.ask(self.ask_aside(host, question)).await
+            }
+            None => answer,
+        }
+    }
+
+    /// Asks a node that does not have the slot yet. This takes a connection, as the next key may still be here.
+    async fn ask_aside(&self, host: Host, question: &Cmd) -> Result<Value, Failure> {
+        let (address, place) = &self.origin;
+        let place = place.moved(host);
+        let (mut connection, driver) =
+            connected(address, &place, &Witness::default(), None, true).await.map_err(unsent)?;
+        let mut both = redis::pipe();
+        both.add_command(redis::cmd("ASKING")).add_command(question.clone());
+        let answer = connection.send_packed_commands(&both, 1, 1).await;
+        driver.abort();
+        let answer = answer.map_err(|error| error::of(&error))?.into_iter().next();
+        let answer = answer.ok_or(Failure::Odd("no answer"))?;
+        answer.extract_error().map_err(|error| error::of(&error))
     }
 
     async fn request(&self, question: &Cmd) -> Result<Value, Failure> {
@@ -127,16 +152,20 @@ impl Session {
         scripts: &Scripts,
         witness: &Witness,
     ) -> Result<Self, Failure> {
-        let (connection, notices, driver) = connected(address, place, witness, true).await?;
+        let notices = Arc::new(Notices::default());
+        let (connection, driver) = connected(address, place, witness, Some(&notices), true).await?;
         let (server, pulse) = (Server::default(), Pulse::of(driver.clone()));
-        let place = place.way.to_string();
-        let mut session = Self { connection, place, server, notices, driver, pulse };
+        let (origin, place) = ((address.clone(), place.clone()), place.way.to_string());
+        let mut session = Self { connection, place, origin, server, notices, driver, pulse };
         let info = session.ask("hello", &redis::cmd("INFO")).await?;
-        let id = session.ask("epoch", &scripts.probe()).await?;
         let lines = text(info).ok_or(Failure::Odd("no INFO"))?;
         let lines = lines.lines().filter_map(|line| line.split_once(':'));
         let info = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        session.server = Server { info, id: text(id) };
+        session.server = Server { info, id: None };
+        if session.server.get("redis_mode") == "sentinel" {
+            return Err(Failure::Refused(Refusal::Sentinel));
+        }
+        session.server.id = text(session.ask("epoch", &scripts.probe()).await?);
         Ok(session)
     }
 }
@@ -173,13 +202,35 @@ pub(crate) fn text(value: Value) -> Option<String> {
     }
 }
 
-/// Connects and logs in. A server tells notices; a Sentinel does not.
+/// A place of the same server or cluster.
+trait Moved {
+    fn moved(&self, host: Host) -> Self;
+}
+
+impl Moved for Place {
+    fn moved(&self, host: Host) -> Self {
+        // A node that does not know its own name leaves it out.
+        let name = match &self.way {
+            Way::Network(known) if host.name.is_empty() => known.name.clone(),
+            _ => host.name,
+        };
+        Self { way: Way::Network(Host { name, ..host }), ..self.clone() }
+    }
+}
+
+/// A failure before anything was asked.
+fn unsent(failure: Failure) -> Failure {
+    if failure.refusal().is_some() { failure } else { Failure::Unsent }
+}
+
+/// Connects, and logs in if `has_login`. Passes on notices if they are wanted.
 async fn connected(
     address: &Address,
     place: &Place,
     witness: &Witness,
-    tells: bool,
-) -> Result<(MultiplexedConnection, Arc<Notices>, AbortHandle), Failure> {
+    notices: Option<&Arc<Notices>>,
+    has_login: bool,
+) -> Result<(MultiplexedConnection, AbortHandle), Failure> {
     let stream = match &place.way {
         Way::Network(host) => {
             let secured = address.encryption.secured(&place.way).map_err(Failure::Way)?;
@@ -188,42 +239,38 @@ async fn connected(
         Way::Socket(_) => place.way.connect(witness).await,
     };
     let stream = stream.map_err(Failure::Way)?;
-    let number = address.database.parse().unwrap_or_default();
     let mut login = RedisConnectionInfo::default().set_skip_set_lib_name();
-    if tells {
-        login = login.set_protocol(ProtocolVersion::RESP3).set_db(number);
-    }
-    // A user without a password logs in with any.
-    let is_named = tells && address.user != DEFAULT_USER;
-    if is_named {
+    let is_named = address.user != DEFAULT_USER;
+    if has_login && is_named {
         login = login.set_username(&address.user);
     }
-    if is_named || place.password.is_some() {
+    // A user without a password logs in with any.
+    if has_login && (is_named || place.password.is_some()) {
         login = login.set_password(place.password.as_ref().map_or("", Password::reveal));
     }
-    let notices = Arc::new(Notices::default());
     // The engine and `Pulse` limit the time.
-    let mut config =
-        AsyncConnectionConfig::new().set_response_timeout(None).set_pipeline_buffer_size(QUEUE);
-    if tells {
-        let heard = Arc::clone(&notices);
+    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    let mut config = config.set_pipeline_buffer_size(QUEUE);
+    if let Some(notices) = notices.map(Arc::clone) {
+        let number = address.database.parse().unwrap_or_default();
+        login = login.set_protocol(ProtocolVersion::RESP3).set_db(number);
         config = config.set_push_sender(move |push: PushInfo| {
             if push.kind == PushKind::Message
                 && let Some(channel) = push.data.into_iter().next().and_then(text)
             {
-                heard.tell(&channel);
+                notices.tell(&channel);
             }
             Ok::<(), redis::aio::SendError>(())
         });
     }
     let made = MultiplexedConnection::new_with_config(&login, stream, config).await;
     let (connection, driver) = made.map_err(|error| error::of(&error))?;
-    let driven = notices.end_later();
+    let driven = notices.map(Notices::end_later);
     let driver = tokio::spawn(async move {
         let _driven = driven;
         driver.await;
     });
-    Ok((connection, notices, driver.abort_handle()))
+    Ok((connection, driver.abort_handle()))
 }
 
 /// The primary that a Sentinel names.
@@ -235,11 +282,10 @@ async fn primary(
 ) -> Result<Host, Failure> {
     let mut question = redis::cmd("SENTINEL");
     question.arg("get-master-addr-by-name").arg(name);
-    let no_password = Place { password: None, ..place.clone() };
     let mut answer = Err(Failure::Silent);
     // Most Sentinels ask for no password, even if the servers do.
-    for place in [&no_password, place] {
-        let (mut connection, _, driver) = connected(address, place, witness, false).await?;
+    for has_login in [false, true] {
+        let (mut connection, driver) = connected(address, place, witness, None, has_login).await?;
         count_trip("sentinel");
         let asked = connection.send_packed_command(&question).await.and_then(Value::extract_error);
         driver.abort();
@@ -280,15 +326,7 @@ impl Opener for Scripts {
             let opened = Session::open(address, &place, self, witness).await;
             let Err(Failure::Refused(refusal)) = &opened else { return opened };
             match refusal.moved_to() {
-                Some(host) if moves < MOST_MOVES => {
-                    // A node that does not know its own name leaves it out.
-                    let name = match (&place.way, host.name.is_empty()) {
-                        (Way::Network(known), true) => known.name.clone(),
-                        _ => host.name,
-                    };
-                    place.way = Way::Network(Host { name, ..host });
-                    moves += 1;
-                }
+                Some(host) if moves < MOST_MOVES => (place, moves) = (place.moved(host), moves + 1),
                 _ => return opened,
             }
         }

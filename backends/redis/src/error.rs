@@ -44,6 +44,11 @@ impl Refusal {
         self.named("ASK")
     }
 
+    /// Whether the server does not know the command.
+    pub(crate) fn is_unknown(&self) -> bool {
+        matches!(self, Self::Server { message, .. } if message.starts_with("unknown command"))
+    }
+
     /// The host in an answer as `MOVED SLOT HOST:PORT`.
     fn named(&self, wanted: &str) -> Option<Host> {
         let Self::Server { code, message } = self else { return None };
@@ -96,8 +101,11 @@ fn advice<'a>(code: &str, message: &str, login: &'a str) -> (ErrorKind, &'a str)
     use ErrorKind::{Denied, Unfit, Unreachable};
     match code {
         "NOAUTH" | "WRONGPASS" => (Denied, login),
-        // A script that lacks a right says so in words alone before version 7.2.
-        "ERR" if message.starts_with("The user executing the script") => {
+        // A script that lacks a right says so in words alone.
+        "ERR"
+            if message.starts_with("The user executing the script")
+                || message.starts_with("ACL failure in script") =>
+        {
             (Denied, "elect doctor prints the ACL of a user of elect")
         }
         "NOPERM" => (Denied, "elect doctor prints the ACL of a user of elect"),
@@ -127,7 +135,7 @@ fn advice<'a>(code: &str, message: &str, login: &'a str) -> (ErrorKind, &'a str)
         "ERR" if message.contains("DB index") => {
             (Unfit, "write the number of a database that is there")
         }
-        "ERR" if message.contains("unknown command") => {
+        "ERR" if message.starts_with("unknown command") => {
             (Unfit, "this server lacks a command that elect needs")
         }
         _ => (Unreachable, ""),

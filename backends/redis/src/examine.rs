@@ -101,20 +101,22 @@ fn of_settings<'a>(place: &str, replicas: &str, setting: impl Fn(&str) -> &'a st
         ));
     }
     let (least, lag) = (setting("min-replicas-to-write"), setting("min-replicas-max-lag"));
-    if least == "0" && replicas != "0" {
+    let number = |text: &str| text.parse::<u64>().unwrap_or_default();
+    if !least.is_empty() && number(least) < number(replicas) {
         findings.push(Finding::warning(
             format!(
-                "min-replicas-to-write is 0 at {place}: cut off from its replicas it goes on, and two may lead at once"
+                "{place} takes writes without {} of its {replicas} replicas, also if that one was promoted: two may \
+                 lead at once",
+                number(replicas) - number(least)
             ),
-            "set min-replicas-to-write 1 and min-replicas-max-lag 10: that bounds how long",
+            format!("set min-replicas-to-write {replicas} and min-replicas-max-lag 10: that bounds it to 10 s"),
         ));
-    } else if !matches!(least, "0" | "") {
+    } else if number(least) > 0 {
         findings.push(Finding::note(
             format!(
-                "{place} takes no writes {lag} s after fewer than {least} replicas follow it: that long two may lead \
-                 at once after a fail-over"
+                "{place} takes writes for {lag} s after it has lost a replica that was promoted"
             ),
-            "keep down-after-milliseconds of Sentinel, or cluster-node-timeout, above that",
+            format!("take a TTL of less than {} s", 60_u64.saturating_sub(number(lag) + 5)),
         ));
     }
     findings

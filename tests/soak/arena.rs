@@ -54,6 +54,7 @@ impl fmt::Display for Backend {
             Self::Remote(Brand::ZooKeeper) => "zookeeper",
             Self::Remote(Brand::Kubernetes) => "kubernetes",
             Self::Remote(Brand::MariaDb) => "mariadb",
+            Self::Remote(Brand::Redis) => "redis",
             Self::Remote(Brand::PostgreSql) => "postgresql",
         })
     }
@@ -213,6 +214,8 @@ fn start(brand: Brand, members: usize, place: &Place) -> Box<dyn Cluster> {
             place: place.clone(),
             ..ZooKeeperSetup::default()
         })),
-        Brand::Kubernetes | Brand::MariaDb | Brand::PostgreSql => brand.start(members, place),
+        Brand::Kubernetes | Brand::MariaDb | Brand::PostgreSql | Brand::Redis => {
+            brand.start(members, place)
+        }
     }
 }

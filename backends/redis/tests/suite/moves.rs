@@ -43,7 +43,6 @@ fn the_primary_that_a_sentinel_names_is_followed() {
         let replica = primary.replica();
         let sentinel = Sentinel::start(primary.address(), 1);
         let table = table(&format!("redis://elect@{}?sentinel=jobs", sentinel.address()));
-        table.prepare().await.expect("it may write");
         let before = read(&table).await.epoch;
         let tag = write(&table, &before, None).await;
         sentinel.fail_over();

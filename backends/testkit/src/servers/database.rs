@@ -44,6 +44,18 @@ pub trait DatabaseServer: Send {
     /// The table of elect in its database.
     fn table(&self) -> &'static str;
 
+    /// The hour that its clock shows.
+    fn hour(&self) -> i64 {
+        let hour = self.ask("SELECT EXTRACT(HOUR FROM CURRENT_TIMESTAMP)");
+        hour.parse().expect("a number")
+    }
+
+    /// Whether it has the row of a waiter.
+    fn has_waiter(&self) -> bool {
+        let table = self.table();
+        self.ask(&format!("SELECT count(*) FROM {table} WHERE document LIKE 'waiter-%'")) != "0"
+    }
+
     /// Kills all its processes, as a power cut does. They say nothing to clients.
     fn kill(&mut self);
 

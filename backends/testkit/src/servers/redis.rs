@@ -75,9 +75,10 @@ impl<const IS_VALKEY: bool> Server<IS_VALKEY> {
         let data = folder.path().join("data").display().to_string();
         let mut command = setup.under.clone();
         let own = format!(
-            "{} --bind {ip} --port {port} --dir {data} --appendonly yes --save --protected-mode no \
-             --user elect on nopass ~* &* +@all",
-            name.display()
+            "{} --bind {ip} --port {port} --unixsocket {} --dir {data} --appendonly yes --save \
+             --protected-mode no --user elect on nopass ~* &* +@all",
+            name.display(),
+            folder.path().join("socket").display()
         );
         command.extend(own.split(' ').map(str::to_owned));
         command.extend(setup.settings.iter().flat_map(|line| line.split(' ')).map(str::to_owned));
@@ -92,7 +93,7 @@ impl<const IS_VALKEY: bool> Server<IS_VALKEY> {
     fn serve(&mut self) {
         eventually("Redis to serve", || {
             assert!(self.process.is_alive(), "Redis has died: {}", self.process.log());
-            (Self::try_ask(self.address, "PING").as_deref() == Some("PONG")).then_some(())
+            (self.try_ask_here("PING").as_deref() == Some("PONG")).then_some(())
         });
     }
 
@@ -117,19 +118,20 @@ impl<const IS_VALKEY: bool> Server<IS_VALKEY> {
 
     pub(super) fn try_ask(server: SocketAddr, commands: &str) -> Option<String> {
         let (host, port) = (server.ip().to_string(), server.port().to_string());
-        let mut client = Command::new(Self::program())
-            .args(["-h", &host, "-p", &port])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
-        let mut input = client.stdin.take().expect("a pipe");
-        let sent = writeln!(input, "{commands}");
-        drop(input);
-        let output = client.wait_with_output().expect("it was started");
-        let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-        (sent.is_ok() && output.status.success() && !said.is_empty()).then_some(said)
+        asked(&["-h", &host, "-p", &port], commands)
+    }
+
+    /// The answer over its socket, which is reached from any network.
+    fn try_ask_here(&self, commands: &str) -> Option<String> {
+        asked(&["-s", &self.folder.path().join("socket").display().to_string()], commands)
+    }
+
+    /// Has the first candidate lead at once, where it would wait as after a loss.
+    ///
+    /// # Panics
+    /// Panics if the server does not answer.
+    pub fn begin_here(&self) {
+        begin(|commands| self.ask(commands), self.table());
     }
 
     fn copy(&self, from: &str, to: &str) {
@@ -146,6 +148,36 @@ impl<const IS_VALKEY: bool> Server<IS_VALKEY> {
             .map(|(_, value)| value.to_owned())
             .unwrap_or_default()
     }
+}
+
+/// The answer to commands, one in each line, by the way that these words name.
+fn asked(way: &[&str], commands: &str) -> Option<String> {
+    let mut client = Command::new(Redis::program())
+        .args(way)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
+    let mut input = client.stdin.take().expect("a pipe");
+    let sent = writeln!(input, "{commands}");
+    drop(input);
+    let output = client.wait_with_output().expect("it was started");
+    let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    (sent.is_ok() && output.status.success() && !said.is_empty()).then_some(said)
+}
+
+/// Notes for the rows of this name that a candidate has waited in the present epoch, as the server is too young.
+fn begin(ask: impl Fn(&str) -> String, name: &str) {
+    let said = ask("INFO server\nINFO replication");
+    let field = |name: &str| {
+        let mut fields = said.lines().filter_map(|line| line.trim_end().split_once(':'));
+        fields.find(|(field, _)| *field == name).expect("a field").1.to_owned()
+    };
+    let (run, history) = (field("run_id"), field("master_replid"));
+    ask(&format!("HSETNX {{{name}}} id {:016x}", fastrand::u64(..)));
+    let id = ask(&format!("HGET {{{name}}} id"));
+    ask(&format!("HSET {{{name}}} -/waited \"0\\n{run}-{history}-{id}\""));
 }
 
 /// The program that `tests/run` has fetched.
@@ -171,11 +203,21 @@ impl<const IS_VALKEY: bool> DatabaseServer for Server<IS_VALKEY> {
     }
 
     fn ask(&self, statements: &str) -> String {
-        Self::ask_at(self.address, statements)
+        self.try_ask_here(statements).unwrap_or_else(|| panic!("{statements}: no answer"))
     }
 
     fn table(&self) -> &'static str {
         "elect"
+    }
+
+    fn hour(&self) -> i64 {
+        let time = self.ask("TIME");
+        let seconds = time.lines().next().and_then(|seconds| seconds.parse::<i64>().ok());
+        seconds.expect("a number") / 3600 % 24
+    }
+
+    fn has_waiter(&self) -> bool {
+        self.ask("EXISTS {elect}:job") == "1"
     }
 
     fn kill(&mut self) {
@@ -236,6 +278,8 @@ impl<const IS_VALKEY: bool> DatabaseServer for Server<IS_VALKEY> {
                 replica.replication("slave_repl_offset") == self.replication("master_repl_offset");
             (replica.replication("master_link_status") == "up" && has_all).then_some(())
         });
+        // The first replica begins another history.
+        self.begin_here();
         Box::new(replica)
     }
 
@@ -275,16 +319,7 @@ impl<const IS_VALKEY: bool> Database for Server<IS_VALKEY> {
     }
 
     fn begin(server: SocketAddr, name: &str) {
-        // The server is too young for it to say so itself.
-        let said = Self::ask_at(server, "INFO server\nINFO replication");
-        let field = |name: &str| {
-            let mut fields = said.lines().filter_map(|line| line.trim_end().split_once(':'));
-            fields.find(|(field, _)| *field == name).expect("a field").1.to_owned()
-        };
-        let (run, history) = (field("run_id"), field("master_replid"));
-        let id = format!("{:016x}", fastrand::u64(..));
-        let epoch = format!("\"0\\n{run}-{history}-{id}\"");
-        Self::ask_at(server, &format!("HSET {{{name}}} id {id} -/waited {epoch}"));
+        begin(|commands| Self::ask_at(server, commands), name);
     }
 
     fn empty(server: SocketAddr, name: &str) {

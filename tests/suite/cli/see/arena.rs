@@ -10,6 +10,7 @@ pub(crate) enum Ground {
     Kubernetes,
     MariaDb,
     PostgreSql,
+    Redis,
 }
 
 /// The election "job" in a store of its own.
@@ -47,6 +48,7 @@ impl Arena {
             Ground::Kubernetes => Some(Brand::Kubernetes),
             Ground::MariaDb => Some(Brand::MariaDb),
             Ground::PostgreSql => Some(Brand::PostgreSql),
+            Ground::Redis => Some(Brand::Redis),
         };
         let folder = TempDir::new().expect("a temporary folder");
         Self { ground, make, folder, home: brand.map(make) }

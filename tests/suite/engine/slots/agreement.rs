@@ -20,6 +20,7 @@ fn arena(brand: Option<Brand>) -> Arena {
         Some(Brand::Kubernetes) => Ground::Kubernetes,
         Some(Brand::MariaDb) => Ground::MariaDb,
         Some(Brand::PostgreSql) => Ground::PostgreSql,
+        Some(Brand::Redis) => Ground::Redis,
     })
 }
 

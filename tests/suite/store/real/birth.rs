@@ -6,7 +6,7 @@ use elect_testkit::servers::Place;
 
 use super::duel::elect;
 use super::store::{Ground, Store};
-use super::{ETCD, KUBERNETES, MARIADB, POSTGRESQL, ZOOKEEPER, report};
+use super::{ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS, ZOOKEEPER, report};
 use crate::prelude::*;
 use crate::stage::{CALLS, newborn, send_if_alive, stretched};
 
@@ -64,6 +64,12 @@ fn in_kubernetes() {
 #[ignore = "tests/deep/run every_fault runs it"]
 fn in_mariadb() {
     survive(MARIADB);
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn in_redis() {
+    survive(REDIS);
 }
 
 #[test]

@@ -11,9 +11,10 @@ use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::Fault;
 use elect_testkit::servers::{
-    ApiServer, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Part, Place, Postgres, Process,
+    ApiServer, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Part, Place, Postgres, Process, Redis,
     ZooKeeper, ZooKeeperSetup,
 };
+use elect_testkit::table::Database as _;
 use nix::sys::signal::Signal;
 
 /// Which store.
@@ -24,6 +25,7 @@ pub(crate) enum Brand {
     Kubernetes,
     MariaDb,
     PostgreSql,
+    Redis,
 }
 
 fn usual() -> ZooKeeperSetup {
@@ -43,6 +45,7 @@ impl Brand {
             Self::Kubernetes => "Kubernetes",
             Self::MariaDb => "MariaDB",
             Self::PostgreSql => "PostgreSQL",
+            Self::Redis => "Redis",
         }
     }
 
@@ -51,7 +54,7 @@ impl Brand {
         match self {
             Self::Etcd => Some(Frames::Grpc),
             Self::ZooKeeper => Some(Frames::Lengths),
-            Self::Kubernetes | Self::MariaDb | Self::PostgreSql => None,
+            Self::Kubernetes | Self::MariaDb | Self::PostgreSql | Self::Redis => None,
         }
     }
 
@@ -75,7 +78,7 @@ impl Brand {
                 ..usual()
             })),
             Self::Kubernetes => Box::new(ApiServer::start_at(place)),
-            Self::MariaDb | Self::PostgreSql => {
+            Self::MariaDb | Self::PostgreSql | Self::Redis => {
                 let setup = DatabaseSetup { place: place.clone(), ..DatabaseSetup::default() };
                 Box::new(self.database(&setup))
             }
@@ -87,13 +90,18 @@ impl Brand {
         match self {
             Self::MariaDb => Box::new(MariaDb::start_as(setup)),
             Self::PostgreSql => Box::new(Postgres::start_as(setup)),
+            Self::Redis => {
+                let server = Redis::start_as(setup);
+                server.begin_here();
+                Box::new(server)
+            }
             Self::Etcd | Self::ZooKeeper | Self::Kubernetes => panic!("it has no rows"),
         }
     }
 
     /// Returns true if it is a store of rows.
     pub(crate) const fn has_rows(self) -> bool {
-        matches!(self, Self::MariaDb | Self::PostgreSql)
+        matches!(self, Self::MariaDb | Self::PostgreSql | Self::Redis)
     }
 
     /// So many members on the loopback interface.
@@ -106,7 +114,7 @@ impl Brand {
         match self {
             Self::Etcd => Box::new(Etcd::start(1)),
             Self::ZooKeeper => Box::new(ZooKeeper::start(&slow())),
-            Self::Kubernetes | Self::MariaDb | Self::PostgreSql => self.here(1),
+            Self::Kubernetes | Self::MariaDb | Self::PostgreSql | Self::Redis => self.here(1),
         }
     }
 
@@ -119,6 +127,10 @@ impl Brand {
             Self::Kubernetes => None,
             Self::MariaDb => Part::of_mariadb(),
             Self::PostgreSql => Part::of_postgres(),
+            Self::Redis => {
+                let part = Part::of_redis();
+                part.inspect(|part| Redis::begin(part.servers[0], &part.name))
+            }
         }
     }
 
@@ -131,6 +143,7 @@ impl Brand {
             Self::Kubernetes => url_of_leases(addresses[0]),
             Self::MariaDb => format!("mariadb://elect@{}/jobs", all.join(",")),
             Self::PostgreSql => format!("postgresql://elect@{}/postgres", all.join(",")),
+            Self::Redis => format!("redis://elect@{}", all.join(",")),
         }
     }
 }
@@ -213,6 +226,7 @@ impl Home {
             (None, _) => url,
             (Some(part), Brand::MariaDb) => format!("{url}?table={}", part.name),
             (Some(part), Brand::PostgreSql) => format!("{url}?schema={}", part.name),
+            (Some(part), Brand::Redis) => format!("{url}?prefix={}", part.name),
             (Some(part), _) => format!("{url}/{}", part.name),
         }
     }

@@ -84,6 +84,10 @@ macro_rules! faults {
             $(#[test] fn $pooler() { super::survive(super::POSTGRESQL, stringify!($pooler)); })*
             faults! { @deep POSTGRESQL $($any)* $($remote)* $($row)* $($long)* $($pooler)* }
         }
+        mod redis {
+            $(#[test] fn $sample() { super::survive(super::REDIS, stringify!($sample)); })*
+            faults! { @deep REDIS $($any)* $($remote)* $($row)* $($long)* }
+        }
         mod file {
             $(#[test] fn $any() { super::survive(super::Store::File, stringify!($any)); })*
         }
@@ -103,6 +107,7 @@ macro_rules! faults {
             assert_eq!(about([false, false, false, true, true]), rows);
             assert_eq!(about([false, false, false, false, true]), [$(stringify!($pooler)),*]);
             assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(ZOOKEEPER)));
+            assert!(cases().all(|case| case.is_about(MARIADB) == case.is_about(REDIS)));
         }
     };
 }
@@ -111,6 +116,7 @@ const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
 const MARIADB: Store = Store::Remote(Brand::MariaDb);
 const POSTGRESQL: Store = Store::Remote(Brand::PostgreSql);
+const REDIS: Store = Store::Remote(Brand::Redis);
 const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
 
 /// All faults of the table.

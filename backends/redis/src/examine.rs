@@ -29,10 +29,7 @@ pub(crate) async fn state(session: &Session) -> Result<Vec<(String, String)>, Fa
         Err(Failure::Refused(_)) => return Ok(Vec::new()),
         Err(failure) => return Err(failure),
     };
-    let pairs = match answer {
-        Value::Map(pairs) => pairs,
-        _ => return Err(Failure::Odd("no settings")),
-    };
+    let Value::Map(pairs) = answer else { return Err(Failure::Odd("no settings")) };
     Ok(pairs.into_iter().filter_map(|(name, value)| text(name).zip(text(value))).collect())
 }
 

@@ -282,9 +282,9 @@ async fn connected(
     }
     let made = MultiplexedConnection::new_with_config(&login, stream, config).await;
     let (connection, driver) = made.map_err(|error| error::of(&error))?;
-    let driven = notices.map(Notices::end_later);
+    let end = notices.map(Notices::end_later);
     let driver = tokio::spawn(async move {
-        let _driven = driven;
+        let _end = end;
         driver.await;
     });
     Ok((connection, driver.abort_handle()))

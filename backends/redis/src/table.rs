@@ -34,8 +34,8 @@ impl RedisTable {
 
     /// Gives the store an id if it has none. The session is left, as the next one reads the id.
     async fn create(&self, session: &Session) -> Result<(), Error> {
-        let make = self.scripts().make(StoreId::fresh().as_str());
-        let made = session.ask("create", &make).await;
+        let script = self.scripts().make(StoreId::fresh().as_str());
+        let made = session.ask("create", &script).await;
         session.close();
         let doing = "cannot write the id of the store";
         made.map(|_| ()).map_err(|failure| session.failed(doing, &failure, true))
@@ -177,12 +177,12 @@ fn rows(answer: Value, range: Range<'_>) -> Option<Rows> {
     let epoch = Epoch { name: texts.next()??, age: Duration::ZERO };
     let mut found = Rows { epoch, rows: Vec::new() };
     while let Some(field) = texts.next() {
-        found.rows.push(row(&field?, texts.next()??, texts.next()??, range)?);
+        found.rows.push(row(&field?, &texts.next()??, texts.next()??, range)?);
     }
     Some(found)
 }
 
-fn row(field: &str, row: String, cells: String, range: Range<'_>) -> Option<NamedRow> {
+fn row(field: &str, row: &str, cells: String, range: Range<'_>) -> Option<NamedRow> {
     let (tag, head) = row.split_once('\n')?;
     let body = Body { head: head.to_owned(), cells, ..Body::default() };
     let row = Row { tag: Tag(tag.to_owned()), body };

@@ -1033,7 +1033,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__run)
-            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --pod-label --on-elected --on-lost --on-change --hook-timeout --no-wait --wait --conflict-exit-code --slots --shards --signal --kill-grace --after-loss --leftover --leftover-grace --containment --require-containment --stop-timeout --hold --max-run --restart --restart-delay --restart-max-delay --health-http --health-cmd --health-interval --health-timeout --health-threshold --once --once-per --once-attempts --outcome --quiet --verbose --log-format --config --profile --help"
+            opts="-b -e -n -w -E -s -k -q -v -h --backend --election --id --priority --preempt --preempt-after --require-strong --ttl --max-clock-drift --lock-delay --http --lease-file --pod-label --on-elected --on-lost --on-change --hook-timeout --no-wait --wait --conflict-exit-code --slots --shards --signal --kill-grace --after-loss --leftover --leftover-grace --containment --require-containment --stop-timeout --hold --max-run --restart --restart-delay --restart-max-delay --health-http --health-cmd --health-interval --health-timeout --health-threshold --once --once-per --once-attempts --outcome --quiet --verbose --log-format --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1357,7 +1357,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__sidecar)
-            opts="-b -q -v -e -h --backend --id --priority --preempt --preempt-after --ttl --max-clock-drift --lock-delay --http --lease-file --pod-label --on-elected --on-lost --on-change --hook-timeout --grace --health-http --health-cmd --health-interval --health-timeout --health-threshold --quiet --verbose --log-format --config --profile --election --help"
+            opts="-b -q -v -e -h --backend --id --priority --preempt --preempt-after --require-strong --ttl --max-clock-drift --lock-delay --http --lease-file --pod-label --on-elected --on-lost --on-change --hook-timeout --grace --health-http --health-cmd --health-interval --health-timeout --health-threshold --quiet --verbose --log-format --config --profile --election --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

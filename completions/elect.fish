@@ -106,6 +106,7 @@ json\t'One JSON object a line'"
 complete -c elect -n "__fish_elect_using_subcommand run" -l config -d 'Configuration file to read instead of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand run" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand run" -l preempt -d 'Ask a leader of lower priority to hand over'
+complete -c elect -n "__fish_elect_using_subcommand run" -l require-strong -d 'Refuse a store whose promise is weak'
 complete -c elect -n "__fish_elect_using_subcommand run" -l pod-label -d 'Label this pod while we lead'
 complete -c elect -n "__fish_elect_using_subcommand run" -s n -l no-wait -d 'Exit at once if another candidate leads'
 complete -c elect -n "__fish_elect_using_subcommand run" -s q -l quiet -d 'Print errors only'
@@ -136,6 +137,7 @@ complete -c elect -n "__fish_elect_using_subcommand sidecar" -l config -d 'Confi
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s e -l election -d 'Name of the election' -r -f -a "(__elect_names elections)"
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt -d 'Ask a leader of lower priority to hand over'
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l require-strong -d 'Refuse a store whose promise is weak'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l pod-label -d 'Label this pod while we lead'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s q -l quiet -d 'Print errors only'
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -s v -l verbose -d 'Print all messages'

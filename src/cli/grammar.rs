@@ -152,7 +152,7 @@ fn heed_variables(command: Command) -> Command {
 
 /// The ids of the limiting flags. Without one of them, elect runs more, elsewhere, for longer, or with weaker
 /// containment. In `check` and `wait`, a script goes on that should not.
-const LIMITS: [&str; 21] = [
+const LIMITS: [&str; 22] = [
     "backend",
     "config",
     "containment",
@@ -172,6 +172,7 @@ const LIMITS: [&str; 21] = [
     "profile",
     "remaining",
     "require_containment",
+    "require_strong",
     "stop_timeout",
     "wait",
 ];

@@ -74,6 +74,12 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_PREEMPT_AFTER", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION, hide_short_help = true)]
     pub preempt_after: Option<Duration>,
 
+    /// Refuse a store whose promise is weak
+    ///
+    /// Two candidates may lead at a time in such a store, as in Redis after a fail-over. See `elect help guarantee`.
+    #[arg(long, env = "ELECT_REQUIRE_STRONG", value_parser = BoolishValueParser::new(), help_heading = ELECTION, hide_short_help = true)]
+    pub require_strong: bool,
+
     /// Length of the lease [default: 15s]
     ///
     /// Another candidate replaces a leader that is cut off after this time. At least 3.6 s with the default

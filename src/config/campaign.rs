@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile};
+use elect_api::{Candidate, Division, ElectionName, Lease, Order, Profile, Promise};
 
 use super::pod_label::knows_pods;
 use super::programs::find_programs;
@@ -27,6 +27,8 @@ pub struct CampaignPlan {
     pub election: ElectionName,
     /// The candidate, as far as it is known before the start: see [`CampaignPlan::candidate`].
     pub candidate: Candidate,
+    /// Whether a store whose promise is weak is refused.
+    require_strong: bool,
     /// The length of the lease and what follows from it.
     options: TimingOptions,
     /// The flag that was given about the time of leases, if there is one.
@@ -143,6 +145,7 @@ impl CampaignPlan {
                 division,
                 work: None,
             },
+            require_strong: args.require_strong,
             options: TimingOptions {
                 ttl: ttl.unwrap_or(usual.ttl),
                 kill_grace: grace,
@@ -163,13 +166,16 @@ impl CampaignPlan {
         })
     }
 
-    /// The timing of this plan with the leases of this store. Flags that do not apply to the store are refused.
+    /// The timing of this plan with the leases of this store. A store that does not suit the flags is refused.
     ///
     /// # Errors
-    /// [`ConfigError::Timeless`] if a flag is about the time of leases, and these leases have no limit;
+    /// [`ConfigError::Weak`] if a flag demands a strong promise; [`ConfigError::Timeless`] if a flag is about the time of leases, and these leases have no limit;
     /// [`ConfigError::Orderless`] if a flag needs a queue that the store does not have;
     /// [`TooTight`](crate::election::timing::TooTight) if such leases leave no time to renew them.
     pub fn timing(&self, store: &Profile) -> anyhow::Result<Timing> {
+        if self.require_strong && store.promise == Promise::Weak {
+            return Err(ConfigError::Weak(store.scheme).into());
+        }
         let Candidate { priority, division, .. } = self.candidate;
         let about_order = [
             ("--slots", matches!(division, Division::Slots(_))),

@@ -67,6 +67,9 @@ pub enum ConfigError {
     /// A pod label was requested for a store that is not on Kubernetes.
     #[error("--pod-label needs a store on Kubernetes, which knows the pod; {0} is none")]
     NoPod(String),
+    /// A strong promise was demanded of a store whose promise is weak.
+    #[error("--require-strong needs a store whose promise is strong; that of {0} is weak")]
+    Weak(&'static str),
     /// A flag was given without the one that it requires.
     #[error("{flag} requires {with}")]
     Alone {
@@ -166,6 +169,7 @@ impl ConfigError {
             | Self::NoProgram { flag, .. }
             | Self::Undivided { flag, .. } => flag.strip_prefix("--"),
             Self::NoPod(_) => Some("pod-label"),
+            Self::Weak(_) => Some("require-strong"),
             Self::NoProfile { .. } => Some("profile"),
             Self::Delays { .. } => Some("restart-delay"),
             Self::CommandName { .. }
@@ -185,6 +189,9 @@ impl ConfigError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Url(error) => return Some(error.hint()),
+            Self::Weak(_) => Some(
+                "take another store, or remove the flag, its variable or its key: see `elect help guarantee`",
+            ),
             Self::Election { name, .. } if name.contains("://") => Some("a store is given with -b"),
             Self::NamedAfterRunner(_)
             | Self::Nameless(_)

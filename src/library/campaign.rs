@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use elect_api::{Candidate, Division, ElectionName, ElectionNameError, Store};
+use elect_api::{Candidate, Division, ElectionName, ElectionNameError, Promise, Store};
 use tokio::sync::{oneshot, watch};
 
 use super::candidature::Candidature;
@@ -33,6 +33,7 @@ pub struct Campaign {
     election: ElectionName,
     label: String,
     options: TimingOptions,
+    require_strong: bool,
     has_led: Arc<AtomicBool>,
 }
 
@@ -58,6 +59,7 @@ impl Campaign {
             election,
             label,
             options: TimingOptions::default(),
+            require_strong: false,
             has_led: Arc::default(),
         })
     }
@@ -92,12 +94,19 @@ impl Campaign {
         self
     }
 
+    /// Refuses to take part in a store whose promise is weak, as that of Redis: there two candidates may lead at a time
+    /// after a fail-over. [`lead`](Campaign::lead) then returns [`Error::Invalid`], and sends nothing.
+    pub const fn require_strong(mut self) -> Self {
+        self.require_strong = true;
+        self
+    }
+
     /// Takes part, and waits without a limit until it leads. It queues where the store does.
     ///
     /// A leadership may be lost again before a busy program sees it. Its validity tells.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the options contradict each other. [`Error::Unreached`] if the store never answered, or
+    /// [`Error::Invalid`] if the options contradict each other or the store. [`Error::Unreached`] if the store never answered, or
     /// answered and took no entry. [`Error::Refused`] if it refuses. If this campaign has led before, a refusal is
     /// [`Error::Unreached`]. [`Error::Failed`] if this machine does not permit leading. Once the store has given a
     /// place, the campaign waits through outages and refusals.
@@ -184,8 +193,12 @@ impl Campaign {
             let what = format!("a clock drift of {drift} is not a share below one, such as 0.1");
             return Err(Error::Invalid(what));
         }
-        let lease = self.store.profile().lease;
-        Timing::new(&self.options, lease).map_err(Error::invalid)
+        let profile = self.store.profile();
+        if self.require_strong && profile.promise == Promise::Weak {
+            let what = "require_strong needs a store whose promise is strong; that of";
+            return Err(Error::Invalid(format!("{what} {} is weak", profile.location)));
+        }
+        Timing::new(&self.options, profile.lease).map_err(Error::invalid)
     }
 }
 
@@ -196,6 +209,7 @@ impl fmt::Debug for Campaign {
             .field("election", &self.election)
             .field("label", &self.label)
             .field("options", &self.options)
+            .field("require_strong", &self.require_strong)
             .field("has_led", &self.has_led)
             .finish()
     }

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use elect_api::{Endpoint, Finding, Supply, Unit, text};
+use elect_api::{Endpoint, Finding, Promise, Supply, Unit, text};
 use serde::Serialize;
 
 use super::{Table, chain, escape, fine_ms, milliseconds};
@@ -13,6 +13,8 @@ pub struct DoctorReport {
     /// The id that elect gives the store, as `store-id=` in its URL names it. `None` if stores of this kind have no
     /// ids, or if the id could not be read.
     pub store_id: Option<String>,
+    /// The promise of the store: `strong` or `weak`.
+    pub promise: Promise,
     /// True if no finding is worse than a note.
     pub well: bool,
     /// The store's endpoints, in the order of its URL.
@@ -124,7 +126,7 @@ impl From<&Endpoint> for EndpointReport {
 }
 
 impl DoctorReport {
-    /// Returns the report for people without the store's location, fitted to a terminal of this width. The findings
+    /// Returns the report for people without the store's location and promise, fitted to a terminal of this width. The findings
     /// come last.
     pub fn table(&self, width: Option<usize>) -> String {
         let mut text = String::new();
@@ -232,6 +234,7 @@ mod tests {
         DoctorReport {
             backend: "etcd://a:2379,b:2379".into(),
             store_id: Some("00000000000000a1".into()),
+            promise: Promise::Strong,
             well: false,
             endpoints: vec![
                 EndpointReport {

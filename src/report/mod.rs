@@ -41,7 +41,7 @@ pub use screen::{
 pub use service_manager::ServiceManager;
 pub use status::{
     CandidateStatus, DivisionStatus, ElectionStatus, LeaderStatus, MemberStatus, PartKind,
-    PauseStatus, StatusReport, WaitingStatus,
+    PauseStatus, StatusReport, WaitingStatus, promise,
 };
 pub use table::Table;
 pub use table::{age, rfc3339, wall_clock};

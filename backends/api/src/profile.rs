@@ -1,5 +1,6 @@
-use crate::Finding;
-use crate::StoreId;
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, StoreId};
 
 /// What a store is and can do, as far as it is known. A flag that the store cannot honour is refused, never ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,18 +13,40 @@ pub struct Profile {
     pub lease: Lease,
     /// Who leads next.
     pub order: Order,
+    /// How surely at most one candidate leads.
+    pub promise: Promise,
     /// The id of the store in which this process takes part: the requested one, or else the first one that it has
     /// entered. `None` while the id is not known, and where the location alone identifies the store.
     pub id: Option<StoreId>,
-    /// What is unsafe about the way to the store and about the credentials, as far as that shows before any request.
+    /// What is unsafe about the store, the way to it and the credentials, as far as that shows before any request.
     pub cautions: Vec<Finding>,
 }
 
 impl Profile {
-    /// The profile of a store that is identified by its location, with nothing unsafe about it.
+    /// The profile of a strong store that is identified by its location, with nothing unsafe about it.
     pub const fn new(scheme: &'static str, location: String, lease: Lease, order: Order) -> Self {
-        Self { scheme, location, lease, order, id: None, cautions: Vec::new() }
+        let promise = Promise::Strong;
+        Self { scheme, location, lease, order, promise, id: None, cautions: Vec::new() }
     }
+
+    /// The same profile with a weak promise. `what` says how two candidates may lead at a time, and `way_out` what a
+    /// person can do about it. `elect help SCHEME` has to say more.
+    #[must_use]
+    pub fn weak(mut self, what: impl Into<String>, way_out: impl Into<String>) -> Self {
+        self.promise = Promise::Weak;
+        self.cautions.push(Finding::warning(what, way_out));
+        self
+    }
+}
+
+/// How surely at most one candidate leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Promise {
+    /// As the manual's topic `guarantee` says.
+    Strong,
+    /// The same, until the store lets a member answer that it has replaced. Then two candidates may lead at a time.
+    Weak,
 }
 
 /// Who leads next when leadership is vacant.

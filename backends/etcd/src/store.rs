@@ -41,13 +41,11 @@ impl EtcdStore {
 #[async_trait]
 impl Store for EtcdStore {
     fn profile(&self) -> Profile {
+        let (location, lease) = (self.location.clone(), Lease::Timed(Cadence::LEASE));
         Profile {
-            scheme: crate::SCHEME,
-            location: self.location.clone(),
-            lease: Lease::Timed(Cadence::LEASE),
-            order: Order::Queue,
             id: self.link.store_check().identity().expected(),
             cautions: self.cautions.clone(),
+            ..Profile::new(crate::SCHEME, location, lease, Order::Queue)
         }
     }
 

@@ -82,7 +82,12 @@ impl RedisTable {
 #[async_trait]
 impl Table for RedisTable {
     fn profile(&self) -> Profile {
-        self.0.profile()
+        self.0.profile().weak(
+            "Redis promises less than other stores: a primary that was replaced and still runs may renew one leader's \
+             lease while another candidate leads by the new primary",
+            "bound that time with min-replicas-to-write and min-replicas-max-lag on each server, or take another store: \
+             `elect help redis`",
+        )
     }
 
     fn may_lose(&self) -> bool {

@@ -39,13 +39,11 @@ impl ZkStore {
 #[async_trait]
 impl Store for ZkStore {
     fn profile(&self) -> Profile {
+        let (location, lease) = (self.settings.location.clone(), Lease::Timed(Cadence::SESSION));
         Profile {
-            scheme: crate::SCHEME,
-            location: self.settings.location.clone(),
-            lease: Lease::Timed(Cadence::SESSION),
-            order: Order::Queue,
             id: self.settings.identity.expected(),
             cautions: self.settings.cautions.clone(),
+            ..Profile::new(crate::SCHEME, location, lease, Order::Queue)
         }
     }
 

@@ -78,6 +78,7 @@ impl CandidatePage {
             election: plan.election.as_str().to_owned(),
             id: candidate.id.clone(),
             store: store.scheme,
+            promise: store.promise,
             is_timed: store.lease != Lease::Unlimited,
             has_command: grace.is_none(),
             grace,

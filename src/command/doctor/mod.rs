@@ -35,7 +35,9 @@ pub(super) fn doctor(backend: &BackendUrl, output: OutputFormat, log: &Log) -> a
         Err(signal) => return Ok(ended_by(signal)),
     };
     report::print_report(&report, output, || {
-        format!("backend: {}\n{}", log.place(&report.backend), report.table(report::width()))
+        let promise = report::promise(&store.profile());
+        let table = report.table(report::width());
+        format!("backend: {}\n{promise}{table}", log.place(&report.backend))
     })?;
     Ok(u8::from(!report.well))
 }
@@ -111,6 +113,7 @@ fn report(
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     DoctorReport {
         backend: profile.location,
+        promise: profile.promise,
         store_id: answers(&endpoints).find_map(|(_, answer)| answer.store.id()).map(id),
         well: findings.iter().all(|finding| finding.severity == Severity::Note),
         endpoints: endpoints.iter().map(Into::into).collect(),

@@ -52,9 +52,9 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let candidate = plan.campaign.candidate(CONTAINMENT);
     let log = &log.of_candidate(&candidate.id);
     let store = config::connect(&plan.campaign.backend)?;
-    warn_of(&*store, log);
     let profile = store.profile();
     let grace = plan.campaign.timing(&profile)?.kill_grace;
+    warn_of(&*store, log);
     let lease_file = LeaseFileWriter::of(&plan.campaign, Some(grace), log)?;
     let label = LabelKeeper::of(&plan.campaign, log)?;
     let page = plan.campaign.http.as_ref().map(|address| {

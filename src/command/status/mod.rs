@@ -60,9 +60,10 @@ fn print(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
         ));
     }
     report::print_report(&report, plan.output, || {
+        let promise = report::promise(&profile);
         let notes = notes(&profile.cautions);
         let table = report.table(now, report::width());
-        format!("backend: {}\n{notes}{table}", log.place(location))
+        format!("backend: {}\n{promise}{notes}{table}", log.place(location))
     })?;
     Ok(match plan.elections.is_empty() || report.is_led() {
         true => 0,

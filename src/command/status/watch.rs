@@ -11,7 +11,7 @@ use crate::command::survey::{Answer, FRESH, Rhythm, Watcher};
 use crate::config::{self, StatusPlan};
 use crate::election::driver::Clock as _;
 use crate::guard::{self, Inherited};
-use crate::report::{Log, Screen, StatusReport, age, escape, wall_clock, width};
+use crate::report::{Log, Screen, StatusReport, age, escape, promise, wall_clock, width};
 
 /// The longest time between two drawings, as ages are shown in seconds.
 const TICK: Duration = Duration::from_secs(1);
@@ -92,6 +92,7 @@ impl Scene {
     /// only.
     fn lines(&self, now: Boottime, wall: SystemTime, width: Option<usize>) -> Vec<String> {
         let mut lines = vec![format!("backend: {}", self.place)];
+        lines.extend(promise(&self.store).lines().map(str::to_owned));
         let silent = now.since(self.seen.as_ref().map_or(self.begun, |(at, _)| *at));
         if silent >= FRESH {
             let why = self.trouble.as_deref().map(|why| format!(": {}", escape(why)));

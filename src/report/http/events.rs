@@ -91,6 +91,7 @@ mod tests {
             election: "job".into(),
             id: "me-1".into(),
             store: "test",
+            promise: elect_api::Promise::Strong,
             is_timed: false,
             has_command: true,
             grace: None,

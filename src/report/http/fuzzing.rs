@@ -42,6 +42,7 @@ fn pages() -> Pages {
         election: "job".to_owned(),
         id: "me".to_owned(),
         store: "file",
+        promise: elect_api::Promise::Strong,
         is_timed: false,
         has_command: true,
         grace: None,

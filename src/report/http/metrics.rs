@@ -3,7 +3,7 @@ use std::hash::RandomState;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use elect_api::{ErrorKind, trips};
+use elect_api::{ErrorKind, Promise, trips};
 use prometheus::core::Collector;
 use prometheus::proto::{LabelPair, MetricFamily};
 use prometheus::{Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry, TextEncoder};
@@ -237,11 +237,12 @@ impl Metrics {
             registry.register(Box::new(gauge)).expect("each name is there once");
         };
         let number = |is: bool| Some(f64::from(u8::from(is)));
-        let Identity { id, store, .. } = &self.identity;
+        let Identity { id, store, promise, .. } = &self.identity;
         let version = opts("elect_build_info").const_label("version", env!("CARGO_PKG_VERSION"));
         show(version, Some(1.0));
         let candidate = opts("elect_candidate_info").const_label("id", id);
         show(candidate.const_label("store", *store), Some(1.0));
+        show(opts("elect_store_weak"), number(*promise == Promise::Weak));
         show(opts("elect_is_leader"), number(view.leadership.is_some()));
         show(opts("elect_paused"), number(view.is_paused));
         show(opts("elect_command_running"), view.command_runs.and_then(number));

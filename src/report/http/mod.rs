@@ -26,7 +26,7 @@ mod state;
 
 use std::time::{Duration, SystemTime};
 
-use elect_api::{Boottime, Token};
+use elect_api::{Boottime, Promise, Token};
 
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::fuzz;
@@ -44,6 +44,8 @@ pub struct Identity {
     pub id: String,
     /// The scheme of the store's URL.
     pub store: &'static str,
+    /// The promise of the store.
+    pub promise: Promise,
     /// True if leases end by time. Then this candidate does not lead before it has deadlines.
     pub is_timed: bool,
     /// True if the candidate runs a command.

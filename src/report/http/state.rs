@@ -297,6 +297,7 @@ mod tests {
             election: "job".into(),
             id: "me-1".into(),
             store: "test",
+            promise: elect_api::Promise::Strong,
             is_timed,
             has_command: true,
             grace: None,

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use elect_api::{Candidate, Ending, Entry, Leader, Lease};
+use elect_api::{Candidate, Ending, Entry, Leader, Lease, Promise};
 use serde::Serialize;
 
 use super::DivisionStatus;
@@ -22,6 +22,8 @@ pub struct ElectionStatus {
     pub election: String,
     /// The store's location, as a URL without secrets.
     pub backend: String,
+    /// The promise of the store: `strong` or `weak`.
+    pub promise: Promise,
     /// The leader; `null` if there is none.
     pub leader: Option<LeaderStatus>,
     /// The candidates that wait, the next to lead first.

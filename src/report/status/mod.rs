@@ -18,6 +18,7 @@ pub use self::division::{DivisionStatus, MemberStatus, PartKind};
 pub use self::keys::{
     CandidateStatus, ElectionStatus, LeaderStatus, PauseStatus, StatusReport, WaitingStatus,
 };
+pub use self::table::promise;
 
 impl ElectionStatus {
     /// Returns the stopped leaders, each with the name of the election or part that it leads.
@@ -33,6 +34,7 @@ impl ElectionStatus {
         Self {
             election: election.as_str().to_owned(),
             backend: store.location.clone(),
+            promise: store.promise,
             leader: survey.leader.as_ref().map(|leader| LeaderStatus::new(leader, store.lease)),
             waiting: survey.waiting.iter().zip(1..).map(WaitingStatus::of).collect(),
             paused: None,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::iter;
 use std::time::{Duration, SystemTime};
 
-use elect_api::Candidate;
+use elect_api::{Candidate, Profile, Promise};
 
 use super::keys::Past;
 use super::{
@@ -28,6 +28,14 @@ const STOPPED: &str = "stopped";
 /// The cells of a row by their headings. A heading without a cell has an empty one. Some columns are shown only if a
 /// row has something for them.
 type Cells = HashMap<&'static str, String>;
+
+/// Returns the line above a table that says that the promise of the store is weak, or nothing if it is strong.
+pub fn promise(store: &Profile) -> String {
+    match store.promise {
+        Promise::Strong => String::new(),
+        Promise::Weak => format!("promise: weak (elect help {})\n", store.scheme),
+    }
+}
 
 impl StatusReport {
     /// Returns the report as a table for people, on a terminal of this width. The ages in it are as of `now`.

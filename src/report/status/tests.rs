@@ -51,7 +51,7 @@ fn report() -> StatusReport {
 
 #[test]
 fn the_json_keys_are_stable() {
-    let expected = r#"{"elections":[{"election":"job","backend":"file:///x","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null,"stopped":false},"waiting":[{"place":1,"id":"b\\u{1b}[2J","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"joined":"1970-01-01T00:02:20.000Z","stopped":false}],"paused":null},{"election":"idle","backend":"file:///x","leader":null,"waiting":[],"paused":null}]}"#;
+    let expected = r#"{"elections":[{"election":"job","backend":"file:///x","promise":"strong","leader":{"id":"a","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"token":7,"since":"1970-01-01T00:00:08.000Z","joined":"1970-01-01T00:00:00.000Z","remaining_ms":null,"stopped":false},"waiting":[{"place":1,"id":"b\\u{1b}[2J","host":"web","pid":42,"command":"./job","containment":"scan","priority":100,"joined":"1970-01-01T00:02:20.000Z","stopped":false}],"paused":null},{"election":"idle","backend":"file:///x","promise":"strong","leader":null,"waiting":[],"paused":null}]}"#;
     assert_eq!(serde_json::to_string(&report()).unwrap(), expected);
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod http;
 pub(crate) mod manual;
 mod parts;
 mod paths;
+mod promise;
 pub(crate) mod see;
 pub(crate) mod selftest;
 mod shells;

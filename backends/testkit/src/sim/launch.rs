@@ -57,7 +57,7 @@ impl SimServer {
 
     /// Returns its URL, for `elect -b`.
     pub fn url(&self) -> String {
-        format!("sim://{}{}", self.socket().display(), self.options.kind.query())
+        format!("sim://{}{}", self.socket().display(), self.options.query())
     }
 
     /// Lets candidates of every user connect.

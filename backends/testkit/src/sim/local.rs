@@ -9,12 +9,12 @@ use super::message::{Envelope, Reply};
 use super::service::{CallId, Command, Outcome, Service};
 use super::store;
 use super::transport::Transport;
-use super::{Clock, Controls, Kind, Options};
+use super::{Clock, Controls, Options};
 
 /// A simulated store in this process, on any clock, even a paused one.
 #[derive(Clone)]
 pub struct Sim {
-    kind: Kind,
+    options: Options,
     inner: Arc<Inner>,
 }
 
@@ -28,16 +28,16 @@ struct Inner {
 impl Sim {
     /// Creates a store without any election. Its time comes from `clock`, at the store's own rate.
     pub fn new(options: Options, clock: Arc<dyn Clock>) -> Self {
-        let kind = options.kind;
-        let service = Mutex::new(Service::new(options));
+        let service = Mutex::new(Service::new(options.clone()));
         let bell = watch::Sender::new(0);
-        Self { kind, inner: Arc::new(Inner { service, clock, bell }) }
+        Self { options, inner: Arc::new(Inner { service, clock, bell }) }
     }
 
     /// Opens a new connection to it.
     pub fn connect(&self) -> Box<dyn Store> {
         let transport = Arc::clone(&self.inner);
-        store::connect(transport, self.kind, format!("sim:{}", self.kind.query()))
+        let Options { kind, promise, .. } = self.options;
+        store::connect(transport, (kind, promise), format!("sim:{}", self.options.query()))
     }
 
     /// Returns its controls.

@@ -1,9 +1,12 @@
 use std::time::Duration;
 
-use elect_api::Order;
+use elect_api::{Order, Promise};
 use serde::{Deserialize, Serialize};
 
 use super::Rate;
+
+/// The end of the URL of a store whose promise is weak.
+pub(super) const WEAK: &str = "&promise=weak";
 
 /// The family of a simulated store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +60,8 @@ pub struct Options {
     /// Whether a former leading member that stood still answers reads from its old state when it goes on, as etcd's did
     /// (etcd-io/etcd#20418). Default: no.
     pub reads_stale: bool,
+    /// What it says of its promise. Default: strong.
+    pub promise: Promise,
     /// The seed of all rules that depend on chance. Default 0.
     pub seed: u64,
 }
@@ -73,6 +78,7 @@ impl Options {
             tells_every: None,
             shows_terms: false,
             reads_stale: false,
+            promise: Promise::Strong,
             seed: 0,
         }
     }
@@ -119,11 +125,24 @@ impl Options {
         self
     }
 
+    /// Has the store say that its promise is weak.
+    #[must_use]
+    pub const fn weak(mut self) -> Self {
+        self.promise = Promise::Weak;
+        self
+    }
+
     /// Sets the seed.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
+    }
+
+    /// Returns the query of the store's URL.
+    pub(super) fn query(&self) -> String {
+        let weak = if self.promise == Promise::Weak { WEAK } else { "" };
+        format!("{}{weak}", self.kind.query())
     }
 
     pub(super) fn grant(&self, asked: Duration) -> Duration {

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use elect_api::{Error, ErrorKind, Store};
+use elect_api::{Error, ErrorKind, Promise, Store};
 use tokio::net::UnixStream;
 
 use super::Kind;
 use super::controls::Steer;
 use super::message::{Envelope, Reply};
+use super::options::WEAK;
 use super::server::{Answer, Line};
 use super::service::{Command, Outcome};
 use super::store;
@@ -17,7 +18,7 @@ use super::transport::Transport;
 use crate::program::PATIENCE;
 
 /// Connects to the simulated store at a URL: `sim:///PATH/OF/SOCKET`, followed by `?kind=queue` (the
-/// default), `?kind=record` or `?kind=record&order=race`.
+/// default), `?kind=record` or `?kind=record&order=race`. With `&promise=weak` after it, the promise is weak.
 ///
 /// # Errors
 /// [`Unfit`](ErrorKind::Unfit) if the URL names no such store.
@@ -25,6 +26,10 @@ pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     let unfit = || Error::new(ErrorKind::Unfit, format!("{url} is no URL of a simulated store"));
     let rest = url.strip_prefix("sim://").filter(|rest| rest.starts_with('/')).ok_or_else(unfit)?;
     let (path, query) = rest.split_once('?').unwrap_or((rest, "kind=queue"));
+    let (query, promise) = match query.strip_suffix(WEAK) {
+        Some(query) => (query, Promise::Weak),
+        None => (query, Promise::Strong),
+    };
     let kind = match query {
         "kind=queue" => Kind::Queue,
         "kind=record" => Kind::Record,
@@ -32,7 +37,7 @@ pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
         _ => return Err(unfit()),
     };
     let transport = Arc::new(Socket::new(path.as_ref()));
-    Ok(store::connect(transport, kind, url.to_owned()))
+    Ok(store::connect(transport, (kind, promise), url.to_owned()))
 }
 
 /// The socket of a server. Each request has its own connection, which a dropped call closes. So a late
@@ -133,6 +138,8 @@ fn line(line: &Line) -> Result<Vec<u8>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use elect_api::Promise;
+
     use super::connect;
 
     #[test]
@@ -142,8 +149,11 @@ mod tests {
             "sim:///a?kind=queue",
             "sim:///a?kind=record",
             "sim:///a?kind=record&order=race",
+            "sim:///a?kind=queue&promise=weak",
         ] {
-            assert_eq!(connect(good).expect("a store").profile().location, good);
+            let profile = connect(good).expect("a store").profile();
+            assert_eq!(profile.location, good);
+            assert_eq!(profile.promise == Promise::Weak, good.ends_with("weak"));
         }
         for bad in ["sim:", "sim://a/b", "file:///a", "sim:///a?kind=heap", "sim:///a?"] {
             assert!(connect(bad).is_err(), "{bad}");

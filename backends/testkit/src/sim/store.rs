@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use elect_api::{
     Cadence, Candidate, Cell, ElectionName, Error, ErrorKind, If, Keys, Leader, Lease, Profile,
-    Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
+    Promise, Removal, Scope, Seat, Store, Survey, Versioned, Wake, Written,
 };
 use elect_record::RecordStore;
 use elect_simulation::queue::Bid;
@@ -15,15 +15,19 @@ use super::queue_seat::QueueSeat;
 use super::transport::{Link, Transport, send, unexpected};
 use super::{Kind, cells, ticket};
 
-/// Returns the client of a simulated store of this kind. It keeps the laws as the client of a real store
-/// has to.
+/// Returns the client of a simulated store of this kind, with this promise. It keeps the laws as the client of a real
+/// store has to.
 pub(super) fn connect(
     transport: Arc<dyn Transport>,
-    kind: Kind,
+    (kind, promise): (Kind, Promise),
     location: String,
 ) -> Box<dyn Store> {
     let lease = Lease::Timed(Cadence::LEASE);
-    let profile = Profile::new(super::SCHEME, location, lease, kind.order());
+    let strong = Profile::new(super::SCHEME, location, lease, kind.order());
+    let profile = match promise {
+        Promise::Strong => strong,
+        Promise::Weak => strong.weak("two may lead at a time", "take a strong store"),
+    };
     match kind {
         Kind::Queue => Box::new(SimStore { transport, profile }),
         Kind::Record | Kind::Race => {

@@ -105,7 +105,7 @@ fn every_flag_can_be_set_in_the_file() {
                 lease-file: /x\ngrace: 2s\nhealth-http: http://127.0.0.1:1/\n\
                 health-cmd: curl -d a@b http://x\nhealth-interval: 1s\nhealth-timeout: 1s\n\
                 health-threshold: 2\nwatch: no\ncreate: no\nfor: vacant\ntimeout: 5m\nreason: a change\nlast: 10\n\
-                pod-label: yes\nlock-delay: 5s\non-elected: a b\non-lost: c\non-change: d\nhook-timeout: 3s\npriority: 80\npreempt: no\npreempt-after: 1m\nto: db2\nforce: no\neven-if-alive: no\nslots: 3\nshards: 4\nmax-run: 2h\n";
+                require-strong: no\npod-label: yes\nlock-delay: 5s\non-elected: a b\non-lost: c\non-change: d\nhook-timeout: 3s\npriority: 80\npreempt: no\npreempt-after: 1m\nto: db2\nforce: no\neven-if-alive: no\nslots: 3\nshards: 4\nmax-run: 2h\n";
     let config = ground.configure(text);
     for subcommand in
         ["run", "sidecar", "status", "observe", "history", "wait", "resign", "pause", "resume"]

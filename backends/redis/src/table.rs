@@ -85,8 +85,8 @@ impl Table for RedisTable {
         self.0.profile().weak(
             "Redis promises less than other stores: a primary that was replaced and still runs may renew one leader's \
              lease while another candidate leads by the new primary",
-            "bound that time with min-replicas-to-write and min-replicas-max-lag on each server, or take another store: \
-             `elect help redis`",
+            "bound that time with min-replicas-to-write and min-replicas-max-lag on each server, or take another \
+             store: `elect help redis`",
         )
     }
 

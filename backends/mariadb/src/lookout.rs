@@ -99,7 +99,7 @@ async fn watch_lock(link: &Link<Sql>, lock: &str, ended: &watch::Sender<()>) -> 
 /// Waits for the end of a lock. `None` if there is no answer.
 async fn wait(link: &Link<Sql>, session: &mut Option<Session>, lock: &str) -> Option<String> {
     // Where connections are few, the first one must not find this one in its place.
-    let first = link.present().filter(|first| first.is_open())?;
+    let first = link.present()?;
     // A lock that this process has as a former leader would never end.
     first.release(lock.to_owned()).await;
     // After a fail-over the locks are those of another server.

@@ -1,14 +1,12 @@
 //! One connection to one server.
 
-use std::collections::HashMap;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use elect_api::count_trip;
-use elect_remote::{Address, Encryption, Place, Product, Pulse, Stream, Trouble, Witness};
+use elect_remote::{Address, Encryption, Notices, Place, Product, Pulse, Stream, Trouble, Witness};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::watch;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::Severity;
 use tokio_postgres::tls::NoTlsStream;
@@ -34,25 +32,16 @@ pub(crate) struct Session {
     is_own: bool,
     /// What the server said of itself.
     pub(crate) server: Server,
-    state: Arc<State>,
+    pub(crate) heard: Heard,
     pulse: Pulse,
 }
 
-/// The channels that the session listens to, each with the mark of its last notice.
-type Channels = HashMap<String, watch::Sender<u64>>;
-
-/// What the driver of the connection has noticed.
-#[derive(Default)]
-struct State {
+/// What the driver of the connection has heard.
+#[derive(Clone, Default)]
+pub(crate) struct Heard {
     /// The number of warnings.
-    warnings: AtomicU64,
-    channels: Mutex<Channels>,
-}
-
-impl State {
-    fn channels(&self) -> MutexGuard<'_, Channels> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    warnings: Arc<AtomicU64>,
+    pub(crate) notices: Arc<Notices>,
 }
 
 /// What a server says of itself.
@@ -86,9 +75,9 @@ impl Session {
             }
             outcome => outcome,
         };
-        let (client, pulse, state) = opened?;
+        let (client, pulse, heard) = opened?;
         let (place, server) = (place.way.to_string(), Server::default());
-        let mut session = Self { client, place, is_own: false, server, state, pulse };
+        let mut session = Self { client, place, is_own: false, server, heard, pulse };
         let row = session.one("hello", &sql.hello, &[]).await?;
         let said = Server::read(&row).ok_or(Failure::Odd("the answer is not understood"))?;
         (session.server, session.is_own) = (said.0, said.1 == LOCK_TIMEOUT);
@@ -150,7 +139,7 @@ impl Session {
 
     /// The number of warnings so far.
     pub(crate) fn warnings(&self) -> u64 {
-        self.state.warnings.load(Ordering::Relaxed)
+        self.heard.warnings.load(Ordering::Relaxed)
     }
 
     /// Whether it tells of changes.
@@ -158,42 +147,32 @@ impl Session {
         self.is_own
     }
 
-    /// The mark of the last notice on a channel; `None` if the session does not listen to it. No other notice, of any
-    /// session, has the same mark.
-    pub(crate) fn heard(&self, channel: &str) -> Option<u64> {
-        self.state.channels().get(channel).map(|sender| *sender.borrow())
-    }
-
     /// Waits for the next notice on a channel. The first poll begins to listen.
     pub(crate) async fn notice(&self, channel: &str) -> Result<(), Failure> {
-        let (mut notices, statements) = {
-            let mut channels = self.state.channels();
-            if let Some(sender) = channels.get(channel) {
-                (sender.subscribe(), None)
-            } else {
-                let mut statements = end_unused(&mut channels);
-                statements.push(format!("LISTEN \"{channel}\""));
-                let (sender, receiver) = watch::channel(mark());
-                channels.insert(channel.to_owned(), sender);
-                (receiver, Some(statements.join("; ")))
+        let (mut notices, is_new) = self.heard.notices.join(channel);
+        if is_new {
+            let statements = format!("{}LISTEN \"{channel}\"", self.unlisten());
+            if let Err(failure) = self.run("listen", &statements).await {
+                self.heard.notices.forget(channel);
+                return Err(failure);
             }
-        };
-        if let Some(statements) = statements
-            && let Err(failure) = self.run("listen", &statements).await
-        {
-            self.state.channels().remove(channel);
-            return Err(failure);
         }
-        // The driver drops the senders when the connection ends.
+        // The senders are dropped when the connection ends.
         notices.changed().await.map_err(|_| Failure::Silent)
     }
 
     /// Stops listening to what no call waits for. A session that ends listens to nothing either.
     pub(crate) async fn hush(&self) {
-        let statements = end_unused(&mut self.state.channels());
+        let statements = self.unlisten();
         if !statements.is_empty() {
-            let _ = self.run("listen", &statements.join("; ")).await;
+            let _ = self.run("listen", &statements).await;
         }
+    }
+
+    /// The statements that end the notices that no call waits for.
+    fn unlisten(&self) -> String {
+        let unused = self.heard.notices.unused();
+        unused.iter().map(|channel| format!("UNLISTEN \"{channel}\"; ")).collect()
     }
 }
 
@@ -217,17 +196,6 @@ impl elect_remote::Session for Session {
     async fn check(&self) -> bool {
         self.client.check_connection().await.is_ok()
     }
-}
-
-/// Forgets the channels that no call waits for. Returns the statements that end them.
-fn end_unused(channels: &mut Channels) -> Vec<String> {
-    let unused = channels.extract_if(|_, sender| sender.receiver_count() == 0);
-    unused.map(|(name, _)| format!("UNLISTEN \"{name}\"")).collect()
-}
-
-fn mark() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Server {
@@ -257,7 +225,7 @@ async fn logged_in(
     place: &Place,
     witness: &Witness,
     has_settings: bool,
-) -> Result<(Client, Pulse, Arc<State>), Failure> {
+) -> Result<(Client, Pulse, Heard), Failure> {
     let mut config = Config::new();
     config
         .user(&address.user)
@@ -275,9 +243,9 @@ async fn logged_in(
     let stream = secured(address, place, witness).await?;
     let opened = Box::pin(config.connect_raw(stream, NoTls)).await;
     let (client, connection) = opened.map_err(|error| error::of_login(&error, witness))?;
-    let state = Arc::new(State::default());
-    let driver = tokio::spawn(drive(connection, Driven(Arc::clone(&state)))).abort_handle();
-    Ok((client, Pulse::of(driver), state))
+    let heard = Heard::default();
+    let driver = tokio::spawn(drive(connection, heard.clone())).abort_handle();
+    Ok((client, Pulse::of(driver), heard))
 }
 
 /// A connection, with TLS if it is asked for and the server agrees. The library could begin TLS as well, but takes three
@@ -297,27 +265,14 @@ async fn secured(address: &Address, place: &Place, witness: &Witness) -> Result<
     }
 }
 
-/// The state while the connection is driven. Its end tells all that wait for notices.
-struct Driven(Arc<State>);
-
-impl Drop for Driven {
-    fn drop(&mut self) {
-        self.0.channels().clear();
-    }
-}
-
 /// Moves bytes in both directions until the connection ends, and passes on notices and warnings.
-async fn drive(mut connection: Connection<Stream, NoTlsStream>, driven: Driven) {
+async fn drive(mut connection: Connection<Stream, NoTlsStream>, heard: Heard) {
+    let _end = heard.notices.end_later();
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         match message {
-            AsyncMessage::Notification(notice) => {
-                let channels = driven.0.channels();
-                if let Some(sender) = channels.get(notice.channel()) {
-                    sender.send_replace(mark());
-                }
-            }
+            AsyncMessage::Notification(notice) => heard.notices.tell(notice.channel()),
             AsyncMessage::Notice(notice) if notice.parsed_severity() == Some(Severity::Warning) => {
-                driven.0.warnings.fetch_add(1, Ordering::Relaxed);
+                heard.warnings.fetch_add(1, Ordering::Relaxed);
             }
             _ => {}
         }

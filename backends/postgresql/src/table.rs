@@ -1,6 +1,5 @@
 //! The table in the database, as elect uses it.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -203,8 +202,9 @@ impl Table for PostgresTable {
     }
 
     fn heard(&self, key: Key<'_>) -> Heard {
-        let session = self.0.present().filter(|session| session.is_open());
-        let of = |channel| session.as_ref().and_then(|session| session.heard(channel));
+        let session = self.0.present();
+        let of =
+            |channel| session.as_ref().and_then(|session| session.heard.notices.heard(channel));
         Heard { row: of(&self.channel(key)), requests: of(&self.requests(key)) }
     }
 
@@ -214,7 +214,7 @@ impl Table for PostgresTable {
     }
 
     async fn hush(&self) {
-        if let Some(session) = self.0.present().filter(|session| session.is_open()) {
+        if let Some(session) = self.0.present() {
             session.hush().await;
         }
     }
@@ -263,14 +263,8 @@ impl PostgresTable {
 
     /// Waits for a notice on a channel of the row.
     async fn told(&self, key: Key<'_>, channel: &str) -> Result<(), Error> {
-        // The request that comes next opens the session. A caller that waits need not be polled until then.
-        let mut opened = pin!(self.0.opened());
-        // A session that is opened from here on is noticed.
-        opened.as_mut().enable();
-        let Some(session) = self.0.present().filter(|session| session.is_open()) else {
-            opened.await;
-            return Ok(());
-        };
+        // The request that comes next opens the session.
+        let Some(session) = self.0.awaited().await else { return Ok(()) };
         if !session.tells() {
             return std::future::pending().await;
         }

@@ -18,6 +18,36 @@ pub(crate) enum Refusal {
     Sentinel,
 }
 
+/// The first words of errors that a server tells before it writes.
+const CODES: [&str; 18] = [
+    "ASK",
+    "BUSY",
+    "CLUSTERDOWN",
+    "CROSSSLOT",
+    "LOADING",
+    "MASTERDOWN",
+    "MISCONF",
+    "MOVED",
+    "NOAUTH",
+    "NOPERM",
+    "NOPROTO",
+    "NOREPLICAS",
+    "NOSCRIPT",
+    "OOM",
+    "READONLY",
+    "TRYAGAIN",
+    "WRONGPASS",
+    "WRONGTYPE",
+];
+/// The same of errors that begin with `ERR`. The first two are of a script whose user lacks a right.
+const WORDS: [&str; 5] = [
+    "The user executing the script",
+    "ACL failure in script",
+    "unknown command",
+    "max number of clients",
+    "DB index",
+];
+
 /// Why a request has no good answer.
 pub(crate) fn of(error: &RedisError) -> Failure {
     let message = || error.detail().unwrap_or_default().to_owned();
@@ -66,9 +96,12 @@ impl elect_remote::Refusal for Refusal {
         ["NOAUTH"].into_iter().find(|known| known == code)
     }
 
-    /// A script writes in its last step, so an answer that is an error says that nothing was written.
+    /// A script writes in its last step, so an error of the server says that nothing was written. A proxy may have passed
+    /// the request on before it failed: its words are its own.
     fn is_unclear(&self) -> bool {
-        false
+        let Self::Server { code, message } = self else { return false };
+        let is_known = CODES.contains(&code.as_str());
+        !is_known && !(code == "ERR" && WORDS.iter().any(|words| message.starts_with(words)))
     }
 
     /// Another server has the keys, or takes the writes.
@@ -101,11 +134,7 @@ fn advice<'a>(code: &str, message: &str, login: &'a str) -> (ErrorKind, &'a str)
     use ErrorKind::{Denied, Unfit, Unreachable};
     match code {
         "NOAUTH" | "WRONGPASS" => (Denied, login),
-        // A script that lacks a right says so in words alone.
-        "ERR"
-            if message.starts_with("The user executing the script")
-                || message.starts_with("ACL failure in script") =>
-        {
+        "ERR" if WORDS[..2].iter().any(|words| message.starts_with(words)) => {
             (Denied, "elect doctor prints the ACL of a user of elect")
         }
         "NOPERM" => (Denied, "elect doctor prints the ACL of a user of elect"),

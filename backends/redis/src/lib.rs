@@ -36,7 +36,6 @@
 mod address;
 mod error;
 mod examine;
-mod notices;
 mod script;
 mod session;
 mod table;

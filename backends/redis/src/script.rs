@@ -124,7 +124,7 @@ impl Scripts {
         let prefix = &self.prefix;
         format!(
             "~{{{prefix}}}* &{prefix}:* +eval +info +hget +hset +hdel +hmget +hkeys +hgetall +publish +subscribe \
-             +unsubscribe +hello +ping +client|setinfo"
+             +unsubscribe +ping +select +asking"
         )
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use elect_api::{Error, ErrorKind, StoreId, count_trip};
 use elect_remote::{
-    Address, Host, Identity, Opener, Password, Place, Product, Pulse, Respondent, Trouble,
+    Address, Host, Identity, Notices, Opener, Password, Place, Product, Pulse, Respondent, Trouble,
     Variable, Way, Witness,
 };
 use redis::aio::MultiplexedConnection;
@@ -18,7 +18,6 @@ use tokio::time::timeout;
 
 use crate::address::{DEFAULT_USER, SENTINEL};
 use crate::error::{self, Failure, Refusal};
-use crate::notices::Notices;
 use crate::script::Scripts;
 use crate::{PRODUCT, address, examine};
 
@@ -120,7 +119,7 @@ impl Session {
 
     /// Waits for the next notice on a channel. The first poll begins to listen.
     pub(crate) async fn notice(&self, channel: &str) -> Result<(), Failure> {
-        let (mut notices, is_new) = self.notices.of(channel);
+        let (mut notices, is_new) = self.notices.join(channel);
         if is_new {
             count_trip("listen");
             let mut connection = self.connection.clone();
@@ -161,15 +160,17 @@ impl Session {
         let (server, pulse) = (Server::default(), Pulse::of(driver.clone()));
         let (origin, place) = ((address.clone(), place.clone()), place.way.to_string());
         let mut session = Self { connection, place, origin, server, notices, driver, pulse };
-        let info = session.ask("hello", &redis::cmd("INFO")).await?;
-        let lines = text(info).ok_or(Failure::Odd("no INFO"))?;
+        // Both questions go out together.
+        let (info, probe) = (redis::cmd("INFO"), scripts.probe());
+        let (info, id) = tokio::join!(session.ask("hello", &info), session.ask("epoch", &probe));
+        let lines = text(info?).ok_or(Failure::Odd("no INFO"))?;
         let lines = lines.lines().filter_map(|line| line.split_once(':'));
         let info = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         session.server = Server { info, id: None };
         if session.server.get("redis_mode") == "sentinel" {
             return Err(Failure::Refused(Refusal::Sentinel));
         }
-        session.server.id = text(session.ask("epoch", &scripts.probe()).await?);
+        session.server.id = text(id?);
         Ok(session)
     }
 }
@@ -356,7 +357,7 @@ impl Opener for Scripts {
             return Err(Error::new(ErrorKind::Unreachable, format!("{name} is a replica"))
                 .and("name the primary in the URL, or its Sentinels with ?sentinel=NAME"));
         }
-        identity.admit(&name, session.server.store().as_ref())
+        identity.admit_pinned(&name, session.server.store().as_ref())
     }
 
     async fn state(&self, session: &Session) -> Result<Self::State, Failure> {

@@ -1,6 +1,5 @@
 //! The hashes in the server, as elect uses them.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,14 +56,8 @@ impl RedisTable {
 
     /// Waits for a notice on a channel of the row.
     async fn told(&self, key: Key<'_>, suffix: &str) -> Result<(), Error> {
-        // The request that comes next opens the session. A caller that waits need not be polled until then.
-        let mut opened = pin!(self.0.opened());
-        // A session that is opened from here on is noticed.
-        opened.as_mut().enable();
-        let Some(session) = self.0.present().filter(|session| session.is_open()) else {
-            opened.await;
-            return Ok(());
-        };
+        // The request that comes next opens the session.
+        let Some(session) = self.0.awaited().await else { return Ok(()) };
         let notice = session.notice(&self.scripts().channel(key, suffix)).await;
         let doing = format!("cannot wait for the row {key}");
         notice.map_err(|failure| session.failed(&doing, &failure, false))
@@ -147,7 +140,7 @@ impl Table for RedisTable {
     }
 
     fn heard(&self, key: Key<'_>) -> Heard {
-        let session = self.0.present().filter(|session| session.is_open());
+        let session = self.0.present();
         let of = |suffix| {
             let session = session.as_ref()?;
             session.notices.heard(&self.scripts().channel(key, suffix))
@@ -156,7 +149,7 @@ impl Table for RedisTable {
     }
 
     async fn hush(&self) {
-        if let Some(session) = self.0.present().filter(|session| session.is_open()) {
+        if let Some(session) = self.0.present() {
             session.hush().await;
         }
     }

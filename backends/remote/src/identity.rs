@@ -87,6 +87,15 @@ impl Identity {
         }
     }
 
+    /// The same for a store that may forget its id, as one that saves nothing does when it starts again: only the id that
+    /// the URL names is compared, and none is noted.
+    ///
+    /// # Errors
+    /// As [`Identity::admit`].
+    pub fn admit_pinned(&self, place: &str, found: Option<&StoreId>) -> Result<(), Error> {
+        if self.wanted.is_some() { self.admit(place, found) } else { Ok(()) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

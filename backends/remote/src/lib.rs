@@ -18,6 +18,7 @@
 //! | what a server speaks instead | [`Protocol`] |
 //! | the round over all servers for `elect doctor` | [`Round`], [`measure`] |
 //! | files that are read anew for each connection | [`Renewed`] |
+//! | notices of changes, each passed on to all that wait for it | [`Notices`] |
 
 mod credentials;
 mod dial;
@@ -25,6 +26,7 @@ mod exposure;
 mod failure;
 mod identity;
 mod link;
+mod notices;
 mod place;
 mod protocol;
 #[cfg(feature = "proxy")]
@@ -44,6 +46,7 @@ pub use exposure::is_open;
 pub use failure::{Failure, Product, Refusal, unfit};
 pub use identity::Identity;
 pub use link::{FailureOf, Link, Opener, Pulse, Session};
+pub use notices::{Notices, NoticesEnd};
 pub use place::{Demand, Encryption, Place, Wanted, Way};
 pub use protocol::Protocol;
 #[cfg(feature = "proxy")]

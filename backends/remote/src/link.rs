@@ -1,12 +1,12 @@
 //! The session in use with a database, and the place where the next one is opened.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use elect_api::{Cadence, Clock, Error, ErrorKind, Examination, Lease, Order, Profile, count_trip};
 use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
@@ -230,14 +230,22 @@ impl<O: Opener> Link<O> {
         round.await.examination(O::Session::PRODUCT.name)
     }
 
-    /// The session in use, if there is one. It may be dead.
+    /// The session in use, if it is open.
     pub fn present(&self) -> Option<Arc<O::Session>> {
-        self.0.present()
+        self.0.present().filter(|session| session.is_open())
     }
 
-    /// Ends when the next session is opened.
-    pub fn opened(&self) -> Notified<'_> {
-        self.0.opened.notified()
+    /// The session in use; `None` once another call has opened one, whose notices begin later. A caller need not be
+    /// polled until then.
+    pub async fn awaited(&self) -> Option<Arc<O::Session>> {
+        let mut opened = pin!(self.0.opened.notified());
+        // A session that is opened from here on is noticed.
+        opened.as_mut().enable();
+        let present = self.present();
+        if present.is_none() {
+            opened.await;
+        }
+        present
     }
 }
 

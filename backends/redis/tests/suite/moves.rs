@@ -143,5 +143,13 @@ fn a_flush_is_noticed() {
             let after = read(&table).await.epoch;
             assert_ne!(after.name, before.name, "{loss}");
         }
+        // The candidates that were there before may enter anew.
+        for _ in 0..2 {
+            let Found { epoch, .. } = read(&table).await;
+            if let Put::Done(_) = table.put(ROW, &epoch.name, None, &body()).await.expect("made") {
+                return;
+            }
+        }
+        panic!("the store gets no new id");
     });
 }

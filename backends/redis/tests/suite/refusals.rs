@@ -1,7 +1,7 @@
 //! What a server that cannot serve is said to be.
 
 use elect_api::ErrorKind;
-use elect_record::table::{Body, Key, Put, Table};
+use elect_record::table::{Body, Key, Put, Range, Table};
 use elect_testkit::run;
 use elect_testkit::servers::{Authority, DatabaseServer as _, Redis, Sentinel, free_port};
 use elect_testkit::table::refused;
@@ -40,6 +40,22 @@ fn each_refusal_says_what_to_do() {
         is_not_written(&of("deaf"), ErrorKind::Denied, &["ACL"]).await;
         let error = of("deaf").get(ROW).await;
         error.expect("it may read");
+        let rights = include_str!("../../src/manual.md");
+        let (_, rights) = rights.split_once("ACL SETUSER me on >PASSWORD").expect("an ACL");
+        let (rights, _) = rights.split_once("```").expect("its end");
+        let words: Vec<_> = rights.split_whitespace().collect();
+        server.ask(&format!("ACL SETUSER lean on nopass {}", words.join(" ")));
+        let lean = of("lean");
+        lean.prepare().await.expect("let in");
+        let epoch = lean.get(ROW).await.expect("it may read").epoch.name;
+        let mut told = std::pin::pin!(lean.changed(Range::Row(ROW)));
+        assert!(elect_testkit::poll_n_eagerly(50, &mut told).await.is_none());
+        let put = lean.put(ROW, &epoch, None, &Body::default()).await.expect("it may write");
+        let Put::Done(tag) = put else { panic!("{put:?}") };
+        told.await.expect("a notice");
+        assert_eq!(lean.scan(Range::Leaders).await.expect("it may list").rows.len(), 1);
+        assert!(lean.delete(ROW, &tag).await.expect("it may remove"));
+        lean.hush().await;
         let none = table(&url(&server, "elect", "99"));
         refused(&none, ErrorKind::Unfit, &["the number of a database"]).await;
         server.ask("SET {other} x");

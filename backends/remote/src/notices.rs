@@ -8,9 +8,9 @@ use tokio::sync::watch;
 
 type Channels = HashMap<String, watch::Sender<u64>>;
 
-/// The channels of one session.
-#[derive(Default)]
-pub(crate) struct Notices(Mutex<Channels>);
+/// The channels of one session. The store's crate asks the server for notices, and passes them on here.
+#[derive(Debug, Default)]
+pub struct Notices(Mutex<Channels>);
 
 impl Notices {
     fn channels(&self) -> MutexGuard<'_, Channels> {
@@ -19,12 +19,13 @@ impl Notices {
 
     /// The mark of the last notice on a channel; `None` if the session does not listen to it. No other notice, of any
     /// session, has the same mark.
-    pub(crate) fn heard(&self, channel: &str) -> Option<u64> {
+    pub fn heard(&self, channel: &str) -> Option<u64> {
         self.channels().get(channel).map(|sender| *sender.borrow())
     }
 
-    /// What changes with each notice on a channel, and whether the channel is new.
-    pub(crate) fn of(&self, channel: &str) -> (watch::Receiver<u64>, bool) {
+    /// Adds a caller that waits for a channel. Returns what changes with each notice, and whether the server has to be
+    /// asked for notices.
+    pub fn join(&self, channel: &str) -> (watch::Receiver<u64>, bool) {
         let mut channels = self.channels();
         if let Some(sender) = channels.get(channel) {
             return (sender.subscribe(), false);
@@ -34,34 +35,36 @@ impl Notices {
         (receiver, true)
     }
 
-    pub(crate) fn forget(&self, channel: &str) {
+    /// Forgets a channel of which the server sends no notices. All that wait for it are told.
+    pub fn forget(&self, channel: &str) {
         self.channels().remove(channel);
     }
 
-    /// Forgets the channels that no call waits for, and returns their names.
-    pub(crate) fn unused(&self) -> Vec<String> {
+    /// Forgets the channels that no caller waits for, and returns their names.
+    pub fn unused(&self) -> Vec<String> {
         let mut channels = self.channels();
         let unused = channels.extract_if(|_, sender| sender.receiver_count() == 0);
         unused.map(|(name, _)| name).collect()
     }
 
-    /// Tells those who wait for a channel.
-    pub(crate) fn tell(&self, channel: &str) {
+    /// Passes on a notice.
+    pub fn tell(&self, channel: &str) {
         if let Some(sender) = self.channels().get(channel) {
             sender.send_replace(mark());
         }
     }
 
-    /// Tells all who wait that no notice comes any more, when the result is dropped.
-    pub(crate) fn end_later(self: &Arc<Self>) -> Ended {
-        Ended(Arc::clone(self))
+    /// Forgets all channels when the result is dropped, as the connection ends.
+    pub fn end_later(self: &Arc<Self>) -> NoticesEnd {
+        NoticesEnd(Arc::clone(self))
     }
 }
 
-/// The notices of a connection while it is driven.
-pub(crate) struct Ended(Arc<Notices>);
+/// Ends the notices of a connection when it is dropped: see [`Notices::end_later`].
+#[derive(Debug)]
+pub struct NoticesEnd(Arc<Notices>);
 
-impl Drop for Ended {
+impl Drop for NoticesEnd {
     fn drop(&mut self) {
         self.0.channels().clear();
     }

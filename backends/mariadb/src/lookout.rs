@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use elect_remote::{Link, Session as _};
+use elect_remote::Link;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;

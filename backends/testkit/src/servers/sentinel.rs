@@ -60,7 +60,10 @@ impl Sentinel {
     /// Panics if it does not.
     pub fn fail_over(&self) {
         let before = self.primary();
-        assert_eq!(Redis::ask_at(self.address, "SENTINEL FAILOVER jobs"), "OK");
+        // It takes no replica whose state it has not heard yet.
+        eventually("a replica that can take over", || {
+            (Redis::ask_at(self.address, "SENTINEL FAILOVER jobs") == "OK").then_some(())
+        });
         eventually("another primary", || (self.primary() != before).then_some(()));
     }
 

@@ -151,8 +151,9 @@ impl Session {
     pub(crate) async fn notice(&self, channel: &str) -> Result<(), Failure> {
         let (mut notices, is_new) = self.heard.notices.join(channel);
         if is_new {
-            let statements = format!("{}LISTEN \"{channel}\"", self.unlisten());
-            if let Err(failure) = self.run("listen", &statements).await {
+            let mut statements = self.unlisten();
+            statements.push(format!("LISTEN \"{channel}\""));
+            if let Err(failure) = self.run("listen", &statements.join("; ")).await {
                 self.heard.notices.forget(channel);
                 return Err(failure);
             }
@@ -165,14 +166,14 @@ impl Session {
     pub(crate) async fn hush(&self) {
         let statements = self.unlisten();
         if !statements.is_empty() {
-            let _ = self.run("listen", &statements).await;
+            let _ = self.run("listen", &statements.join("; ")).await;
         }
     }
 
     /// The statements that end the notices that no call waits for.
-    fn unlisten(&self) -> String {
+    fn unlisten(&self) -> Vec<String> {
         let unused = self.heard.notices.unused();
-        unused.iter().map(|channel| format!("UNLISTEN \"{channel}\"; ")).collect()
+        unused.iter().map(|channel| format!("UNLISTEN \"{channel}\"")).collect()
     }
 }
 

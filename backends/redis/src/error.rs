@@ -100,8 +100,8 @@ impl elect_remote::Refusal for Refusal {
     /// the request on before it failed: its words are its own.
     fn is_unclear(&self) -> bool {
         let Self::Server { code, message } = self else { return false };
-        let is_known = CODES.contains(&code.as_str());
-        !is_known && !(code == "ERR" && WORDS.iter().any(|words| message.starts_with(words)))
+        let is_worded = || WORDS.iter().any(|words| message.starts_with(words));
+        !CODES.contains(&code.as_str()) && (code != "ERR" || !is_worded())
     }
 
     /// Another server has the keys, or takes the writes.

@@ -169,7 +169,8 @@ impl CampaignPlan {
     /// The timing of this plan with the leases of this store. A store that does not suit the flags is refused.
     ///
     /// # Errors
-    /// [`ConfigError::Weak`] if a flag demands a strong promise; [`ConfigError::Timeless`] if a flag is about the time of leases, and these leases have no limit;
+    /// [`ConfigError::Weak`] if a flag demands a strong promise;
+    /// [`ConfigError::Timeless`] if a flag is about the time of leases, and these leases have no limit;
     /// [`ConfigError::Orderless`] if a flag needs a queue that the store does not have;
     /// [`TooTight`](crate::election::timing::TooTight) if such leases leave no time to renew them.
     pub fn timing(&self, store: &Profile) -> anyhow::Result<Timing> {

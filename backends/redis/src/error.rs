@@ -170,3 +170,22 @@ fn advice<'a>(code: &str, message: &str, login: &'a str) -> (ErrorKind, &'a str)
         _ => (Unreachable, ""),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use elect_remote::Refusal as _;
+
+    use super::*;
+
+    #[test]
+    fn only_words_of_the_server_say_that_nothing_was_written() {
+        let is_unclear = |code: &str, message: &str| {
+            let (code, message) = (code.to_owned(), message.to_owned());
+            Refusal::Server { code, message }.is_unclear()
+        };
+        assert!(!is_unclear("READONLY", "it is a replica"));
+        assert!(!is_unclear("ERR", "unknown command 'EVAL'"));
+        assert!(is_unclear("ERR", "upstream failure"));
+        assert!(is_unclear("UNHEARD", "of a proxy"));
+    }
+}

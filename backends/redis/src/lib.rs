@@ -23,11 +23,11 @@
 //! **The promise is weak.** A primary that was replaced without being ended may acknowledge renewals while another
 //! candidate leads by its successor. Nothing that a client can ask for excludes that.
 //!
-//! **Unknown outcomes**: a request without an answer may have been carried out. An answer that is an error says that
-//! nothing was written: the write is the last step of a script.
+//! **Unknown outcomes**: a request without an answer may have been carried out. An error of the server itself says
+//! that nothing was written: the write is the last step of a script. The errors of proxies do not say so.
 //!
 //! **Waiting**: `SUBSCRIBE` to a channel of the row, on the connection of all other requests (the protocol RESP3).
-//! Renewals tell nothing.
+//! Renewals send no notice.
 //!
 //! **Connections**: a process has one, with the primary: the one that a Sentinel names, or the node of a cluster that
 //! has the slot of the prefix (`session.rs`). The crate `redis` speaks the protocol, and `elect_remote` makes the

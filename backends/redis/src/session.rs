@@ -99,10 +99,11 @@ impl Session {
         let place = place.moved(host);
         let (mut connection, driver) =
             connected(address, &place, &Witness::default(), None, true).await.map_err(unsent)?;
+        // It ends the connection, also if this call is dropped.
+        let _pulse = Pulse::of(driver);
         let mut both = redis::pipe();
         both.add_command(redis::cmd("ASKING")).add_command(question.clone());
         let answer = connection.send_packed_commands(&both, 1, 1).await;
-        driver.abort();
         let answer = answer.map_err(|error| error::of(&error))?.into_iter().next();
         let answer = answer.ok_or(Failure::Odd("no answer"))?;
         answer.extract_error().map_err(|error| error::of(&error))
@@ -304,9 +305,9 @@ async fn primary(
     // Most Sentinels ask for no password, even if the servers do.
     for has_login in [false, true] {
         let (mut connection, driver) = connected(address, place, witness, None, has_login).await?;
+        let _pulse = Pulse::of(driver);
         count_trip("sentinel");
         let asked = connection.send_packed_command(&question).await.and_then(Value::extract_error);
-        driver.abort();
         answer = asked.map_err(|error| error::of(&error));
         if !answer.as_ref().is_err_and(|failure| failure.is(&["NOAUTH"])) {
             break;

@@ -36,6 +36,8 @@ fn each_refusal_says_what_to_do() {
         refused(&of("me"), ErrorKind::Denied, &["user me", "no password"]).await;
         refused(&of("me:hush"), ErrorKind::Denied, &["user me", "the password of the URL"]).await;
         of("me:right").prepare().await.expect("let in");
+        let pinned = table(&url(&server, "elect", "?store-id=00000000000000ff"));
+        refused(&pinned, ErrorKind::Unfit, &["is another store"]).await;
         refused(&of("mute"), ErrorKind::Denied, &["elect doctor prints the ACL", "eval"]).await;
         is_not_written(&of("deaf"), ErrorKind::Denied, &["ACL"]).await;
         let error = of("deaf").get(ROW).await;

@@ -8,6 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::Place;
+use crate::program::{eventually, state};
 
 /// A server process of a test. It dies with this value, and with the thread that started it.
 #[derive(Debug)]
@@ -74,6 +75,23 @@ impl Process {
     /// Panics if it is gone.
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.pid()), signal).expect("the server lives");
+    }
+
+    /// Stops all its threads, and returns once none runs; or has them go on.
+    ///
+    /// # Panics
+    /// Panics if it is gone.
+    pub fn stop(&self, is_stopped: bool) {
+        if !is_stopped {
+            return self.signal(Signal::SIGCONT);
+        }
+        self.signal(Signal::SIGSTOP);
+        let threads = format!("/proc/{}/task", self.pid());
+        eventually("all threads of the server to stop", || {
+            let mut threads = fs::read_dir(&threads).expect("it lives").map_while(Result::ok);
+            let id = |thread: fs::DirEntry| thread.file_name().to_str()?.parse().ok();
+            threads.all(|thread| id(thread).and_then(state) == Some('T')).then_some(())
+        });
     }
 
     /// Kills it, and returns once it is dead.

@@ -7,12 +7,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
 use super::folder::run;
 use super::{DatabaseServer, DatabaseSetup, Part, Process, fetched, free_port};
-use crate::program::{eventually, state};
+use crate::program::eventually;
 use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
@@ -230,16 +229,7 @@ impl<const IS_VALKEY: bool> DatabaseServer for Server<IS_VALKEY> {
     }
 
     fn stop(&self, is_stopped: bool) {
-        if !is_stopped {
-            return self.process.signal(Signal::SIGCONT);
-        }
-        self.process.signal(Signal::SIGSTOP);
-        let threads = format!("/proc/{}/task", self.process.pid());
-        eventually("all threads of Redis to stop", || {
-            let mut threads = fs::read_dir(&threads).expect("it lives").map_while(Result::ok);
-            let id = |thread: fs::DirEntry| thread.file_name().to_str()?.parse().ok();
-            threads.all(|thread| id(thread).and_then(state) == Some('T')).then_some(())
-        });
+        self.process.stop(is_stopped);
     }
 
     fn run_out_of_room(&mut self) {

@@ -3,10 +3,8 @@
 use std::fs;
 use std::net::SocketAddr;
 
-use nix::sys::signal::Signal;
-
 use super::MariaDb;
-use crate::program::{eventually, state};
+use crate::program::eventually;
 use crate::servers::folder::run;
 use crate::servers::{DatabaseServer, DatabaseSetup, Process};
 
@@ -53,16 +51,7 @@ impl DatabaseServer for MariaDb {
     }
 
     fn stop(&self, is_stopped: bool) {
-        if !is_stopped {
-            return self.process.signal(Signal::SIGCONT);
-        }
-        self.process.signal(Signal::SIGSTOP);
-        let threads = format!("/proc/{}/task", self.process.pid());
-        eventually("all threads of MariaDB to stop", || {
-            let mut threads = fs::read_dir(&threads).expect("it lives").map_while(Result::ok);
-            let id = |thread: fs::DirEntry| thread.file_name().to_str()?.parse().ok();
-            threads.all(|thread| id(thread).and_then(state) == Some('T')).then_some(())
-        });
+        self.process.stop(is_stopped);
     }
 
     fn run_out_of_room(&mut self) {

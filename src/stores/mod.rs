@@ -10,6 +10,8 @@ pub use url::BackendUrl;
 const KINDS: &[StoreKind] = &[
     #[cfg(feature = "file")]
     elect_file::KIND,
+    #[cfg(feature = "consul")]
+    elect_consul::KIND,
     #[cfg(feature = "etcd")]
     elect_etcd::KIND,
     #[cfg(feature = "kubernetes")]

@@ -59,6 +59,7 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
             setting: format!("ssl-mode={mode}"),
             better: "ssl-mode=VERIFY_IDENTITY",
             files: PRODUCT.names.map(|name| settings.get(name)),
+            server_name: None,
         },
     };
     settings.address(&PRODUCT, parts, |_| settings.password(PRODUCT.password))

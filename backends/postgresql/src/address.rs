@@ -131,7 +131,8 @@ fn wanted(settings: &Settings<'_>) -> Result<Wanted, Error> {
     };
     ca = ca.filter(|_| !is_of_system);
     let setting = format!("sslmode={mode}");
-    Ok(Wanted { demand, setting, better: "sslmode=verify-full", files: [ca, cert, key] })
+    let files = [ca, cert, key];
+    Ok(Wanted { demand, setting, better: "sslmode=verify-full", files, server_name: None })
 }
 
 fn schema(given: Option<&str>) -> Result<String, Error> {

@@ -42,6 +42,7 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
             setting: format!("{}://", url.scheme),
             better: "rediss://",
             files: PRODUCT.names.map(|name| settings.get(name)),
+            server_name: None,
         },
     };
     let mut address = settings.address(&PRODUCT, parts, |_| settings.password(PRODUCT.password))?;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use elect_api::{Error, ErrorKind, StoreId, count_trip};
 use elect_remote::{
-    Address, Host, Identity, Notices, Opener, Password, Place, Product, Pulse, Respondent, Trouble,
-    Variable, Way, Witness,
+    Address, Encryption, Host, Identity, Notices, Opener, Password, Place, Product, Pulse,
+    Respondent, Trouble, Variable, Way, Witness,
 };
 use redis::aio::MultiplexedConnection;
 use redis::{
@@ -243,19 +243,15 @@ async fn connected(
     notices: Option<&Arc<Notices>>,
     has_login: bool,
 ) -> Result<(MultiplexedConnection, AbortHandle), Failure> {
-    let stream = match &place.way {
-        Way::Network(host) => {
-            let secured = address.encryption.secured(&place.way).map_err(Failure::Way)?;
-            let dialled = elect_remote::dial(host, secured.as_ref(), witness);
-            match timeout(HANDSHAKE, dialled).await {
-                Ok(dialled) => dialled,
-                Err(_) if secured.is_some() && answers_in_the_clear(host).await => {
-                    Err(Trouble::NoTls)
-                }
-                Err(_) => Err(Trouble::Silent),
-            }
+    let dialled = timeout(HANDSHAKE, place.way.dial(&address.encryption, witness)).await;
+    let stream = match (dialled, &place.way) {
+        (Ok(dialled), _) => dialled,
+        (Err(_), Way::Network(host))
+            if address.encryption != Encryption::Off && answers_in_the_clear(host).await =>
+        {
+            Err(Trouble::NoTls)
         }
-        Way::Socket(_) => place.way.connect(witness).await,
+        (Err(_), _) => Err(Trouble::Silent),
     };
     let stream = stream.map_err(Failure::Way)?;
     let mut login = RedisConnectionInfo::default().set_skip_set_lib_name();

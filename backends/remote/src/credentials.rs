@@ -59,14 +59,15 @@ impl Password {
     pub const OPTIONS: &[&str] = &["password-file"];
 
     /// Finds the password in the URL or the environment, in this order: `USER:PASSWORD@` in the URL; the option
-    /// `password-file` of the URL; the variables `ELECT_PASSWORD` and `ELECT_PASSWORD_FILE`. The first line of a file
+    /// `password-file` or `token-file` of the URL; the variables `ELECT_PASSWORD` and `ELECT_PASSWORD_FILE`. The first line of a file
     /// is the password.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] if the password file cannot be read, has no password in its first line, or may
     /// belong to a stranger.
     pub fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, Error> {
-        let path = match (&url.password, url.option("password-file")) {
+        let option = url.option("password-file").or_else(|| url.option("token-file"));
+        let path = match (&url.password, option) {
             (Some(secret), _) => {
                 return Ok(Some(Self { secret: secret.clone(), source: Source::Url }));
             }
@@ -76,9 +77,15 @@ impl Password {
                 None => variable("ELECT_PASSWORD_FILE").filter(|path| !path.is_empty()),
             },
         };
-        let of_file =
-            |path: &String| Ok(Self { secret: read(path)?, source: Source::File(path.clone()) });
-        path.as_ref().map(of_file).transpose()
+        path.map(|path| Self::in_file(&path)).transpose()
+    }
+
+    /// The password in the first line of a file, which is read anew for each connection.
+    ///
+    /// # Errors
+    /// As [`Password::of`].
+    pub fn in_file(path: &str) -> Result<Self, Error> {
+        Ok(Self { secret: read(path)?, source: Source::File(path.to_owned()) })
     }
 
     /// The password in a variable, if it is there and not empty.

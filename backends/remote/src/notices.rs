@@ -47,6 +47,11 @@ impl Notices {
         unused.map(|(name, _)| name).collect()
     }
 
+    /// The names of all channels.
+    pub fn names(&self) -> Vec<String> {
+        self.channels().keys().cloned().collect()
+    }
+
     /// Passes on a notice.
     pub fn tell(&self, channel: &str) {
         if let Some(sender) = self.channels().get(channel) {

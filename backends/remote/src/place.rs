@@ -93,6 +93,24 @@ impl Way {
             Self::Socket(path) => connect_locally(path, witness).await,
         }
     }
+
+    /// Connects, with TLS from the first byte where `encryption` asks for it. The `witness` forgets an earlier
+    /// connection.
+    ///
+    /// # Errors
+    /// The trouble, as [`dial`](crate::dial()).
+    pub async fn dial(
+        &self,
+        encryption: &Encryption,
+        witness: &Witness,
+    ) -> Result<Stream, Trouble> {
+        match self {
+            Self::Network(host) => {
+                crate::dial(host, encryption.secured(self)?.as_ref(), witness).await
+            }
+            Self::Socket(path) => connect_locally(path, witness).await,
+        }
+    }
 }
 
 impl fmt::Display for Way {
@@ -114,6 +132,8 @@ pub struct Wanted {
     pub better: &'static str,
     /// The files of the authorities, of the client's certificate, and of its key.
     pub files: [Option<String>; 3],
+    /// The name in the server's certificate, if it is not that of the host.
+    pub server_name: Option<String>,
 }
 
 impl Encryption {
@@ -137,7 +157,7 @@ impl Encryption {
             Demand::Name => Check::Name,
         };
         let ca = ca.clone().filter(|_| check != Check::Nothing);
-        let (cert, key, server_name) = (cert.clone(), key.clone(), None);
+        let (cert, key, server_name) = (cert.clone(), key.clone(), wanted.server_name.clone());
         let tls = Tls::new(TlsSettings { ca, cert, key, check, server_name, names }, &[], hosts)?;
         let is_optional = *demand == Demand::IfPossible;
         Ok(if is_optional { Self::IfPossible(tls) } else { Self::Required(tls) })

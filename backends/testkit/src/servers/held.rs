@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{Etcd, MariaDb, Postgres, Redis, ZooKeeper, ZooKeeperSetup};
+use super::{Consul, Etcd, MariaDb, Postgres, Redis, ZooKeeper, ZooKeeperSetup};
 
 /// The variable with the path of the holder's socket.
 const SOCKET: &str = "ELECT_TEST_SERVERS";
@@ -32,6 +32,14 @@ pub struct Part {
 }
 
 impl Part {
+    /// Returns a part of Consul, or `None` without a holder.
+    ///
+    /// # Panics
+    /// Panics if the holder could not start it.
+    pub fn of_consul() -> Option<Self> {
+        Self::of("consul")
+    }
+
     /// Returns a part of an etcd cluster with so many members, or `None` without a holder.
     ///
     /// # Panics
@@ -140,6 +148,7 @@ pub fn hold() -> io::Result<()> {
 /// The held servers, by the request that they were started for.
 struct Servers {
     archive: PathBuf,
+    consul: Option<Consul>,
     etcd: HashMap<String, Etcd>,
     mariadb: Option<MariaDb>,
     postgres: Option<Postgres>,
@@ -153,6 +162,7 @@ impl Servers {
         let archive = folder.join(ARCHIVE);
         Self {
             archive,
+            consul: None,
             etcd: HashMap::new(),
             mariadb: None,
             postgres: None,
@@ -169,6 +179,7 @@ impl Servers {
                 let start = || Etcd::start(members);
                 self.etcd.entry(wish.to_owned()).or_insert_with(start).endpoints()
             }
+            ["consul"] => self.consul.get_or_insert_with(Consul::start).addresses(),
             ["mariadb"] => vec![self.mariadb.get_or_insert_with(MariaDb::start).address()],
             ["postgres"] => vec![self.postgres.get_or_insert_with(Postgres::start).address()],
             ["redis"] => vec![self.redis.get_or_insert_with(Redis::start).address()],

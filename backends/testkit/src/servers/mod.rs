@@ -3,6 +3,7 @@
 //! kills its servers.
 
 mod certificates;
+mod consul;
 mod database;
 mod etcd;
 mod fetched;
@@ -19,6 +20,7 @@ mod sentinel;
 mod zookeeper;
 
 pub use self::certificates::{Authority, Pem};
+pub use self::consul::Consul;
 pub use self::database::{DatabaseServer, DatabaseSetup};
 pub use self::etcd::{Etcd, Stopped};
 pub use self::fetched::fetched;

@@ -1,0 +1,250 @@
+//! The blocking query of a session: one at a time, on a connection of its own.
+//!
+//! It asks for the news of the one election that callers wait for, or for all news if they wait for several.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use elect_api::count_trip;
+use elect_remote::{Address, Notices, Place, Witness};
+use hyper::StatusCode;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::error::Failure;
+use crate::http::{Http, Question};
+use crate::keys::{self, Keys};
+use crate::transaction::pairs;
+
+/// How long a query waits for news.
+const WAIT: Duration = Duration::from_secs(60);
+/// The longest time for its answer. Consul adds a sixteenth to the wait, so that not all clients ask at once.
+const PATIENCE: Duration = Duration::from_secs(75);
+/// The longest time for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a session waits for.
+pub(crate) struct Listener {
+    address: Address,
+    place: Place,
+    keys: Keys,
+    notices: Arc<Notices>,
+    /// Another channel is waited for, or one less.
+    changed: Notify,
+    task: Mutex<Task>,
+}
+
+#[derive(Default)]
+enum Task {
+    #[default]
+    None,
+    Running(AbortHandle),
+    /// The session has ended.
+    Over,
+}
+
+/// Ends the notices when it is dropped.
+pub(crate) struct End<'a>(&'a Arc<Listener>, bool);
+
+impl Listener {
+    pub(crate) fn new(address: Address, place: Place, keys: Keys) -> Self {
+        let (changed, task) = (Notify::new(), Mutex::default());
+        Self { address, place, keys, notices: Arc::default(), changed, task }
+    }
+
+    fn task(&self) -> MutexGuard<'_, Task> {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn heard(&self, channel: &str) -> Option<u64> {
+        self.notices.heard(channel)
+    }
+
+    /// Waits for the next news of a channel. The first poll begins to listen.
+    pub(crate) async fn notice(self: &Arc<Self>, channel: &str) -> Result<(), Failure> {
+        let mut notices = {
+            // The task ends and forgets the channels in one step.
+            let mut task = self.task();
+            let (notices, is_new) = self.notices.join(channel);
+            match &*task {
+                Task::None => {
+                    let listener = Arc::clone(self);
+                    *task = Task::Running(tokio::spawn(listener.listen()).abort_handle());
+                }
+                Task::Running(_) if is_new => self.changed.notify_one(),
+                Task::Running(_) => {}
+                Task::Over => self.notices.forget(channel),
+            }
+            notices
+        };
+        notices.changed().await.map_err(|_| Failure::Silent)
+    }
+
+    /// Listens no longer to what no call waits for.
+    pub(crate) fn hush(&self) {
+        if !self.notices.unused().is_empty() {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Ends the query when the result is dropped.
+    pub(crate) const fn end_later(self: &Arc<Self>) -> End<'_> {
+        End(self, true)
+    }
+
+    async fn listen(self: Arc<Self>) {
+        let _end = End(&self, false);
+        let _ = self.query().await;
+    }
+
+    /// Asks again and again, until a request fails.
+    async fn query(&self) -> Result<(), Failure> {
+        let mut watch = Watch::default();
+        let mut connection = None;
+        loop {
+            let Some(folder) = self.folder() else {
+                connection = None;
+                watch = Watch::default();
+                self.changed.notified().await;
+                continue;
+            };
+            if watch.folder != folder {
+                watch = Watch { folder: folder.clone(), ..Watch::default() };
+            }
+            let mut http = match connection.take() {
+                Some(http) => http,
+                None => self.connect().await?,
+            };
+            let wait = match watch.index {
+                Some(index) => format!("&index={index}&wait={}s", WAIT.as_secs()),
+                None => String::new(),
+            };
+            let query = format!("recurse&consistent{wait}");
+            let path = self.keys.path(&self.keys.news(&folder), &query);
+            count_trip("wait");
+            let answer = {
+                let mut asked = std::pin::pin!(timeout(PATIENCE, http.ask(Question::get(path))));
+                loop {
+                    tokio::select! {
+                        biased;
+                        answer = &mut asked => break Some(answer.map_err(|_| Failure::Silent)??),
+                        () = self.changed.notified() => {
+                            if self.folder().is_none_or(|wanted| wanted != folder) {
+                                break None;
+                            }
+                        }
+                    }
+                }
+            };
+            // A query that is given up takes its connection along.
+            let Some(answer) = answer else { continue };
+            connection = Some(http);
+            let found = match answer.status {
+                StatusCode::OK => pairs(&answer.body).ok_or(Failure::Odd("no keys"))?,
+                _ => Vec::new(),
+            };
+            let found = found.into_iter().filter_map(|pair| {
+                Some((self.keys.channel(&pair.key)?.to_owned(), pair.modify_index))
+            });
+            let is_first = watch.index.is_none();
+            let news = watch.saw(answer.index, found.collect());
+            // What came before the first answer is not known.
+            let news = if is_first { self.notices.names() } else { news };
+            news.iter().for_each(|channel| self.tell(channel));
+        }
+    }
+
+    /// Passes on the news of a channel, and of its election.
+    fn tell(&self, channel: &str) {
+        self.notices.tell(channel);
+        if let Some((election, _)) = channel.split_once('/') {
+            self.notices.tell(&keys::all(election));
+        }
+    }
+
+    async fn connect(&self) -> Result<Http, Failure> {
+        let witness = Witness::default();
+        let opened = Box::pin(Http::open(&self.address, &self.place, &witness));
+        timeout(CONNECT_TIMEOUT, opened).await.unwrap_or(Err(Failure::Silent))
+    }
+
+    /// What to ask for: the channels of one election, or those of all.
+    fn folder(&self) -> Option<String> {
+        let channels = self.notices.names();
+        let mut elections = channels.iter().filter_map(|name| name.split_once('/')).map(|it| it.0);
+        let first = elections.next()?;
+        let is_alone = elections.all(|election| election == first);
+        Some(if is_alone { format!("{first}/") } else { String::new() })
+    }
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        let Self(listener, is_of_session) = self;
+        let mut task = listener.task();
+        if *is_of_session {
+            if let Task::Running(task) = &*task {
+                task.abort();
+            }
+            *task = Task::Over;
+        } else if !matches!(*task, Task::Over) {
+            *task = Task::None;
+        }
+        drop(listener.notices.end_later());
+    }
+}
+
+/// What the news of a folder were at the last answer.
+#[derive(Default)]
+struct Watch {
+    folder: String,
+    /// The index of that answer; `None` before the first one.
+    index: Option<u64>,
+    known: HashMap<String, u64>,
+}
+
+impl Watch {
+    /// Takes an answer in. Returns the channels with news since the last one.
+    fn saw(&mut self, index: Option<u64>, found: HashMap<String, u64>) -> Vec<String> {
+        // A server that was restored counts from another number.
+        self.index = index.filter(|index| self.index.is_none_or(|last| *index >= last));
+        let mut news: Vec<String> = found
+            .iter()
+            .filter(|(channel, index)| self.known.get(*channel) != Some(index))
+            .map(|(channel, _)| channel.clone())
+            .collect();
+        news.extend(self.known.keys().filter(|channel| !found.contains_key(*channel)).cloned());
+        self.known = found;
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changed_or_is_gone_is_news() {
+        let mut watch = Watch::default();
+        let found = |pairs: &[(&str, u64)]| {
+            pairs.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect()
+        };
+        let saw = |watch: &mut Watch, index, pairs| {
+            let mut news = watch.saw(Some(index), found(pairs));
+            news.sort();
+            news
+        };
+        assert_eq!(
+            saw(&mut watch, 5, &[("e/leader", 5), ("e/waiters", 3)]),
+            ["e/leader", "e/waiters"]
+        );
+        assert_eq!(saw(&mut watch, 6, &[("e/leader", 6), ("e/waiters", 3)]), ["e/leader"]);
+        assert_eq!(saw(&mut watch, 7, &[("e/waiters", 3)]), ["e/leader"]);
+        assert!(saw(&mut watch, 8, &[("e/waiters", 3)]).is_empty());
+        // The next query asks from the beginning.
+        saw(&mut watch, 2, &[("e/waiters", 2)]);
+        assert_eq!(watch.index, None);
+    }
+}

@@ -1,0 +1,299 @@
+//! The rows in Consul's KV, as elect uses them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use elect_api::{Clock, Error, ErrorKind, Examination, Profile, StoreId};
+use elect_record::table::{Body, Epoch, Heard, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
+use elect_remote::{Link, Session as _};
+use hyper::StatusCode;
+
+use crate::error::{Failure, Refusal};
+use crate::http::Question;
+use crate::keys::{self, Keys};
+use crate::session::Session;
+use crate::transaction::{Pair, Transaction, pairs, salt};
+
+/// The most elections that one transaction reads. A transaction of Consul 1.8 has at most 64 operations.
+const MOST_ELECTIONS: usize = 60;
+
+/// The rows of one prefix.
+pub(crate) struct ConsulTable(Link<Keys>);
+
+impl ConsulTable {
+    pub(crate) fn new(url: &str) -> Result<Self, Error> {
+        Link::new(url, |address| Keys::new(&address.database, &address.space)).map(Self)
+    }
+
+    fn keys(&self) -> &Keys {
+        self.0.opener()
+    }
+
+    async fn session(&self) -> Result<Arc<Session>, Error> {
+        self.0.session().await
+    }
+
+    /// Gives the store an id if it has none. The session is left, as the next one reads the id.
+    async fn create(&self, session: &Session) -> Result<(), Error> {
+        let mut transaction = session.transaction(self.keys());
+        transaction.write(&self.keys().id(), 0, StoreId::fresh().as_str());
+        // It is not written if another candidate was faster.
+        let made = session.transact("create", self.keys(), &transaction).await;
+        session.close();
+        let doing = "cannot write the id of the store";
+        made.map(drop).map_err(|failure| session.failed(doing, &failure, true))
+    }
+
+    /// Writes a row that is too long for a transaction. Its news are not told.
+    async fn put_long(
+        &self,
+        session: &Session,
+        (key, expected): (&str, u64),
+        text: String,
+        doing: &str,
+    ) -> Result<Put, Error> {
+        let fail = |failure: &Failure, is_write| session.failed(doing, failure, is_write);
+        let question = Question::put(
+            self.keys().path(key, &format!("cas={expected}&flags={}", salt())),
+            text.clone(),
+        );
+        let answer =
+            session.ask("write", question).await.map_err(|failure| fail(&failure, true))?;
+        match (answer.status, answer.body.trim_ascii()) {
+            (StatusCode::OK, b"true") => {}
+            (StatusCode::OK, b"false") => return Ok(Put::Conflict),
+            _ => return Err(session.odd(doing).with_kind(ErrorKind::Ambiguous)),
+        }
+        let question = Question::get(self.keys().path(key, "consistent"));
+        let answer = session.ask("select", question).await;
+        let answer =
+            answer.map_err(|failure| fail(&failure, true).with_kind(ErrorKind::Ambiguous))?;
+        let found = pairs(&answer.body).and_then(|pairs| pairs.into_iter().next());
+        match found {
+            Some(found) if found.text().as_ref() == Some(&text) => {
+                Ok(Put::Done(Tag(found.modify_index.to_string())))
+            }
+            // Another writer was there since.
+            _ => Err(Error::new(
+                ErrorKind::Ambiguous,
+                format!("{doing}: it was written anew at once"),
+            )),
+        }
+    }
+
+    /// The names of all elections.
+    async fn elections(&self, session: &Session) -> Result<Vec<String>, Failure> {
+        let answer = session.ask("list", Question::get(self.keys().elections())).await?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Ok(Vec::new());
+        }
+        let folders = serde_json::from_slice::<Vec<String>>(&answer.body);
+        let folders = folders.map_err(|_| Failure::Odd("no names of keys"))?;
+        let names = folders.iter().filter_map(|folder| self.keys().election(folder));
+        Ok(names.map(str::to_owned).collect())
+    }
+
+    /// The rows in a range, of which the caller names the beginnings of the keys.
+    async fn read(
+        &self,
+        session: &Session,
+        range: Range<'_>,
+        beginnings: impl Iterator<Item = Key<'_>>,
+    ) -> Result<Vec<NamedRow>, Failure> {
+        let mut transaction = session.transaction(self.keys());
+        beginnings.for_each(|key| transaction.read(&self.keys().row(key)));
+        let found = session.transact("select", self.keys(), &transaction).await?;
+        let found = found.ok_or(Failure::Odd("a read that conflicts"))?;
+        let named = found.iter().filter_map(|pair| Some((self.keys().named(&pair.key)?, pair)));
+        let rows = named
+            .filter(|((election, document), _)| range.contains(Key { election, document }))
+            .map(|(names, pair)| row(names, pair));
+        rows.collect::<Option<_>>().ok_or(Failure::Odd("a row that is no text"))
+    }
+
+    /// All rows in a range.
+    async fn read_all(
+        &self,
+        session: &Session,
+        range: Range<'_>,
+    ) -> Result<Vec<NamedRow>, Failure> {
+        let (rows, election) = match range {
+            Range::Row(key) => {
+                (self.read(session, range, [key].into_iter()).await?, Some(key.election))
+            }
+            Range::Candidates(election) => {
+                let keys = [Key::LEADER, "waiter-"].map(|document| Key { election, document });
+                (self.read(session, range, keys.into_iter()).await?, Some(election))
+            }
+            Range::Leaders => {
+                let mut rows = Vec::new();
+                for elections in self.elections(session).await?.chunks(MOST_ELECTIONS) {
+                    let keys = elections.iter();
+                    let keys = keys.map(|election| Key { election, document: Key::LEADER });
+                    rows.extend(self.read(session, range, keys).await?);
+                }
+                (rows, None)
+            }
+        };
+        if rows.is_empty() {
+            // Consul leaves out what the token may not read.
+            session.ask("select", Question::get(self.keys().absent(election))).await?;
+        }
+        Ok(rows)
+    }
+
+    /// Waits for news of a channel.
+    async fn told(&self, channel: &str, doing: &str) -> Result<(), Error> {
+        // The request that comes next opens the session.
+        let Some(session) = self.0.awaited().await else { return Ok(()) };
+        let notice = session.listener.notice(channel).await;
+        notice.map_err(|failure| session.failed(doing, &failure, false))
+    }
+
+    /// Adds the news of a write to a transaction.
+    fn add_news(&self, transaction: &mut Transaction, key: Key<'_>, has_request: bool) {
+        transaction.touch(&self.keys().news(&keys::channel(key)));
+        if has_request {
+            transaction.touch(&self.keys().news(&keys::requests(key.election)));
+        }
+    }
+}
+
+/// The row of a key; `None` if it cannot be read.
+fn row((election, document): (&str, &str), pair: &Pair) -> Option<NamedRow> {
+    let body = Body::split(&pair.text()?);
+    let row = Row { tag: Tag(pair.modify_index.to_string()), body };
+    Some((election.to_owned(), document.to_owned(), row))
+}
+
+fn index(tag: &Tag) -> Result<u64, Error> {
+    tag.0.parse().map_err(|_| elect_remote::unfit(format!("{:?} is no tag", tag.0)))
+}
+
+#[async_trait]
+impl Table for ConsulTable {
+    fn profile(&self) -> Profile {
+        self.0.profile()
+    }
+
+    fn may_lose(&self) -> bool {
+        false
+    }
+
+    fn tells(&self) -> bool {
+        true
+    }
+
+    fn wakes_all(&self) -> bool {
+        true
+    }
+
+    async fn put(
+        &self,
+        key: Key<'_>,
+        epoch: &str,
+        expected: Option<&Tag>,
+        body: &Body,
+    ) -> Result<Put, Error> {
+        let doing = format!("cannot write the row {key}");
+        let expected = expected.map(index).transpose()?.unwrap_or(0);
+        if !epoch.is_empty() {
+            return Ok(Put::Conflict);
+        }
+        let session = self.session().await?;
+        if session.store().is_none() {
+            return self.create(&session).await.map(|()| Put::Conflict);
+        }
+        let (row, text) = (self.keys().row(key), body.joined());
+        if Transaction::is_too_long(&text) {
+            return self.put_long(&session, (&row, expected), text, &doing).await;
+        }
+        let mut transaction = session.transaction(self.keys());
+        transaction.write(&row, expected, &text);
+        if !body.is_renewal {
+            self.add_news(&mut transaction, key, body.has_request);
+        }
+        let written = session.transact("write", self.keys(), &transaction).await;
+        if let Err(Failure::Refused(Refusal::OtherStore)) = written {
+            // The caller reads the row first, in a session that checks the id.
+            session.close();
+            return Ok(Put::Conflict);
+        }
+        let written = written.map_err(|failure| session.failed(&doing, &failure, true))?;
+        let Some(written) = written else { return Ok(Put::Conflict) };
+        let tag = written.iter().find(|pair| pair.key == row).map(|pair| pair.modify_index);
+        let tag = tag.ok_or_else(|| session.odd(&doing).with_kind(ErrorKind::Ambiguous))?;
+        Ok(Put::Done(Tag(tag.to_string())))
+    }
+
+    async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error> {
+        let (doing, index) = (format!("cannot remove the row {key}"), index(tag)?);
+        let session = self.session().await?;
+        let mut transaction = session.transaction(self.keys());
+        transaction.delete(&self.keys().row(key), index);
+        if key.document == Key::LEADER {
+            // That it is gone is the last news of an election.
+            transaction.delete_all(&self.keys().news(&keys::all(key.election)));
+        } else {
+            self.add_news(&mut transaction, key, false);
+        }
+        let deleted = session.transact("delete", self.keys(), &transaction).await;
+        let deleted = deleted.map_err(|failure| session.failed(&doing, &failure, true))?;
+        Ok(deleted.is_some())
+    }
+
+    async fn scan(&self, range: Range<'_>) -> Result<Rows, Error> {
+        let mut is_repeated = false;
+        loop {
+            let session = self.session().await?;
+            let rows = match self.read_all(&session, range).await {
+                // The next session reads the id, and checks it.
+                Err(Failure::Refused(Refusal::OtherStore)) if !is_repeated => {
+                    is_repeated = true;
+                    session.close();
+                    continue;
+                }
+                rows => rows,
+            };
+            let rows = rows.map_err(|failure| session.failed(&range.doing(), &failure, false))?;
+            return Ok(Rows { epoch: Epoch::only(), rows });
+        }
+    }
+
+    async fn changed(&self, range: Range<'_>) -> Result<(), Error> {
+        let channel = match range {
+            Range::Row(key) => keys::channel(key),
+            Range::Candidates(election) => keys::all(election),
+            Range::Leaders => return std::future::pending().await,
+        };
+        self.told(&channel, &format!("{}, or wait for them", range.doing())).await
+    }
+
+    async fn requested(&self, key: Key<'_>) -> Result<(), Error> {
+        self.told(&keys::requests(key.election), &format!("cannot wait for the row {key}")).await
+    }
+
+    fn heard(&self, key: Key<'_>) -> Heard {
+        let session = self.0.present();
+        let of = |channel: &str| session.as_ref()?.listener.heard(channel);
+        Heard { row: of(&keys::channel(key)), requests: of(&keys::requests(key.election)) }
+    }
+
+    async fn hush(&self) {
+        if let Some(session) = self.0.present() {
+            session.listener.hush();
+        }
+    }
+
+    async fn prepare(&self) -> Result<(), Error> {
+        let session = self.session().await?;
+        if session.store().is_some() {
+            return Ok(());
+        }
+        self.create(&session).await
+    }
+
+    async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
+        Ok(self.0.examine(&clock).await)
+    }
+}

@@ -1,0 +1,324 @@
+//! Consul: one server or three, on ports of one machine. Each client shows a token.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::folder::run;
+use super::{DatabaseServer, DatabaseSetup, Part, Process, fetched, free_port};
+use crate::program::eventually;
+use crate::table::{Database, Rights};
+
+const SETUP: &str = "tests/run setup";
+/// The token that may do all.
+const TOKEN: &str = "00000000-0000-0000-0000-0000000000aa";
+
+/// Running servers. They know the token of a user by its name: see [`Consul::token`].
+#[derive(Debug)]
+pub struct Consul {
+    servers: Vec<Server>,
+    folder: TempDir,
+}
+
+#[derive(Debug)]
+struct Server {
+    process: Process,
+    address: SocketAddr,
+    socket: PathBuf,
+}
+
+impl Consul {
+    /// Starts one server, and returns when it serves.
+    ///
+    /// # Panics
+    /// Panics if it cannot be started. The message names the command that installs it.
+    pub fn start() -> Self {
+        Self::start_as(1, &DatabaseSetup::default(), &json!({}))
+    }
+
+    /// Starts so many servers with this setup and further settings, and returns when they serve.
+    ///
+    /// # Panics
+    /// As [`Consul::start`].
+    pub fn start_as(count: usize, setup: &DatabaseSetup, settings: &Value) -> Self {
+        let program = fetched("consul/usr/bin/consul");
+        let program = program.unwrap_or_else(|| panic!("Consul is missing: {SETUP}"));
+        let folder = setup.disk.as_deref().map_or_else(TempDir::new, TempDir::new_in);
+        let folder = folder.expect("a temporary folder");
+        let ip = setup.place.address();
+        let serf: Vec<u16> = (0..count).map(|_| free_port()).collect();
+        let servers = serf.iter().enumerate().map(|(number, port)| {
+            let own = folder.path().join(number.to_string());
+            fs::create_dir(&own).expect("a folder");
+            let (address, socket) = (SocketAddr::from((ip, free_port())), own.join("socket"));
+            let peers: Vec<String> = serf.iter().map(|port| format!("{ip}:{port}")).collect();
+            let mut config = json!({
+                "server": true,
+                "bootstrap_expect": count,
+                "node_name": format!("server{number}"),
+                "bind_addr": ip.to_string(),
+                "addresses": {"http": format!("{ip} unix://{}", socket.display())},
+                "ports": {
+                    "http": address.port(), "dns": -1, "grpc": -1, "serf_lan": port, "serf_wan": -1,
+                    "server": free_port(),
+                },
+                "data_dir": own.join("data"),
+                "retry_join": peers,
+                "retry_interval": "1s",
+                "performance": {"raft_multiplier": 1},
+                "acl": {"enabled": true, "default_policy": "deny", "tokens": {"master": TOKEN}},
+                "disable_update_check": true,
+            });
+            merge(&mut config, settings);
+            let file = own.join("config.json");
+            fs::write(&file, config.to_string()).expect("written");
+            let mut command = setup.under.clone();
+            command.extend([program.display().to_string(), "agent".to_owned()]);
+            command.push(format!("-config-file={}", file.display()));
+            let command: Vec<&str> = command.iter().map(String::as_str).collect();
+            let process = Process::start(&command, &setup.place, &own.join("log"), "consul");
+            Server { process, address, socket }
+        });
+        let mut started = Self { servers: servers.collect(), folder };
+        for number in 0..count {
+            started.serve(number);
+        }
+        started
+    }
+
+    fn serve(&mut self, number: usize) {
+        eventually("Consul to serve", || {
+            let server = &mut self.servers[number];
+            assert!(server.process.is_alive(), "Consul has died: {}", server.process.log());
+            // Writes wait for the tokens.
+            let answer = server.ask("PUT", "/v1/kv/serves", "1");
+            (answer.as_deref() == Some("true")).then_some(())
+        });
+    }
+
+    /// Returns the addresses of all servers.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.servers.iter().map(|server| server.address).collect()
+    }
+
+    /// Returns the number of the server that leads.
+    ///
+    /// # Panics
+    /// Panics if none does.
+    pub fn leader(&self) -> usize {
+        eventually("a leader of Consul's servers", || {
+            self.servers.iter().position(|server| {
+                let state = server.ask("GET", "/v1/agent/self", "").unwrap_or_default();
+                let state: Value = serde_json::from_str(&state).unwrap_or_default();
+                state.pointer("/Stats/consul/leader") == Some(&json!("true"))
+            })
+        })
+    }
+
+    /// Returns the process of a server.
+    pub fn server(&mut self, number: usize) -> &mut Process {
+        &mut self.servers[number].process
+    }
+
+    /// Returns the token of a user.
+    pub fn token(user: &str) -> String {
+        if user == "elect" {
+            return TOKEN.to_owned();
+        }
+        let hash = user.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("00000000-0000-0000-{:04x}-{:012x}", hash >> 48, hash & 0xffff_ffff_ffff)
+    }
+
+    /// Returns the answer to a request of the administrator, at a server's address.
+    ///
+    /// # Panics
+    /// Panics if there is none.
+    #[track_caller]
+    pub fn ask_at(server: SocketAddr, method: &str, path: &str, body: &str) -> String {
+        let url = format!("http://{server}{path}");
+        asked(&[], &url, method, body).unwrap_or_else(|| panic!("{method} {path}: no answer"))
+    }
+}
+
+impl Server {
+    /// The answer over the socket, which is reached from any network.
+    fn ask(&self, method: &str, path: &str, body: &str) -> Option<String> {
+        let socket = self.socket.display().to_string();
+        asked(&["--unix-socket", &socket], &format!("http://localhost{path}"), method, body)
+    }
+}
+
+fn asked(way: &[&str], url: &str, method: &str, body: &str) -> Option<String> {
+    let mut client = Command::new("curl")
+        .args(["--silent", "--show-error", "--fail", "--max-time", "10", "--config", "-"])
+        .args(way)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
+    let quoted = |text: &str| Value::from(text).to_string();
+    let mut lines = format!("url = {}\nrequest = {method}\n", quoted(url));
+    lines.push_str(&format!("header = {}\n", quoted(&format!("X-Consul-Token: {TOKEN}"))));
+    if !body.is_empty() {
+        lines.push_str(&format!("data-raw = {}\n", quoted(body)));
+    }
+    let mut input = client.stdin.take().expect("a pipe");
+    input.write_all(lines.as_bytes()).expect("it reads");
+    drop(input);
+    let output = client.wait_with_output().expect("it was started");
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+}
+
+/// Adds settings to others, and replaces those of the same name.
+fn merge(config: &mut Value, settings: &Value) {
+    match (config, settings) {
+        (Value::Object(config), Value::Object(settings)) => {
+            for (name, value) in settings {
+                merge(config.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (config, value) => *config = value.clone(),
+    }
+}
+
+impl DatabaseServer for Consul {
+    fn address(&self) -> SocketAddr {
+        self.servers[0].address
+    }
+
+    fn process(&mut self) -> &mut Process {
+        &mut self.servers[0].process
+    }
+
+    /// Returns the values of the keys that begin so.
+    fn ask(&self, beginning: &str) -> String {
+        self.servers[0].ask("GET", &format!("/v1/kv/{beginning}?recurse"), "").unwrap_or_default()
+    }
+
+    fn table(&self) -> &'static str {
+        "elect"
+    }
+
+    fn hour(&self) -> i64 {
+        unreachable!("Consul shows no clock")
+    }
+
+    fn has_waiter(&self) -> bool {
+        self.ask("elect/job/waiter-").contains("waiter-")
+    }
+
+    fn kill(&mut self) {
+        for server in &mut self.servers {
+            server.process.kill();
+        }
+    }
+
+    fn revive(&mut self) {
+        for server in &mut self.servers {
+            server.process.restart();
+        }
+        for number in 0..self.servers.len() {
+            self.serve(number);
+        }
+    }
+
+    fn stop(&self, is_stopped: bool) {
+        for server in &self.servers {
+            server.process.stop(is_stopped);
+        }
+    }
+
+    fn run_out_of_room(&mut self) {
+        // It notices at the next write.
+    }
+
+    fn back_up(&mut self) -> String {
+        let name = format!("backup{}", fastrand::u32(..));
+        // As a snapshot of its disk has it.
+        self.stop(true);
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        run(&[], &["cp", "-a", &path("0/data"), &path(&name)]);
+        self.stop(false);
+        name
+    }
+
+    fn restore(&mut self, backup: &str) {
+        self.kill();
+        let path = |name: &str| self.folder.path().join(name).display().to_string();
+        fs::remove_dir_all(path("0/data")).expect("no server");
+        run(&[], &["cp", "-a", &path(backup), &path("0/data")]);
+        self.revive();
+    }
+
+    fn dump_to(&self, _other: &dyn DatabaseServer) {
+        unreachable!("keys of Consul are not moved")
+    }
+
+    fn replica(&self) -> Box<dyn DatabaseServer> {
+        unreachable!("Consul's servers agree on each write")
+    }
+
+    fn wait_for_replica(&self) {
+        unreachable!("Consul's servers agree on each write")
+    }
+
+    fn fall_behind(&self) {
+        unreachable!("Consul's servers agree on each write")
+    }
+
+    fn promote(&self) {
+        unreachable!("Consul's servers agree on each write")
+    }
+}
+
+impl Database for Consul {
+    fn part() -> Option<Part> {
+        Part::of_consul()
+    }
+
+    fn start() -> Self {
+        Self::start()
+    }
+
+    fn greets() -> bool {
+        false
+    }
+
+    fn lose(&mut self, backup: &str) -> String {
+        self.restore(backup);
+        backup.to_owned()
+    }
+
+    fn url(server: SocketAddr, user: &str, name: &str) -> String {
+        format!("consul://{user}:{}@{server}/{name}", Self::token(user))
+    }
+
+    fn empty(server: SocketAddr, name: &str) {
+        let keys = Self::ask_at(server, "GET", &format!("/v1/kv/?keys"), "");
+        let keys: Vec<String> = serde_json::from_str(&keys).expect("keys");
+        let beginning = format!("{name}/");
+        let rows = keys.iter().filter(|key| key.starts_with(&beginning) && !key.ends_with("/-/id"));
+        for key in rows {
+            Self::ask_at(server, "DELETE", &format!("/v1/kv/{key}"), "");
+        }
+    }
+
+    fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights) {
+        let rules = match rights {
+            Rights::None => "key_prefix \"others/\" { policy = \"write\" }".to_owned(),
+            Rights::Read => format!("key_prefix \"{name}/\" {{ policy = \"read\" }}"),
+        };
+        let policy = json!({"Name": user, "Rules": rules}).to_string();
+        Self::ask_at(server, "PUT", "/v1/acl/policy", &policy);
+        let token = json!({"SecretID": Self::token(user), "Policies": [{"Name": user}]});
+        Self::ask_at(server, "PUT", "/v1/acl/token", &token.to_string());
+    }
+}

@@ -39,8 +39,7 @@
 //!   asks before each step whether more time [remains](Validity::remaining) than the step takes.
 //! - **A shared resource gets the [token](Leadership::token)**, and refuses a smaller token than it has seen. A process
 //!   can be stopped between any check and the write that follows.
-//! - **Each store is a feature**: `etcd`, `file`, `kubernetes`, `mariadb`, `postgresql`, `redis` and `zookeeper`, all
-//!   on by default. So is `cli`, the program; without it, `selftest` and `simulate`, the library needs half as many crates.
+//! - **Each store is a feature**, such as `etcd` and `file`, all on by default (`Cargo.toml`). So is `cli`, the program; without it, `selftest` and `simulate`, the library needs half as many crates.
 //! - **A thread of elect's own renews the lease**, under any executor.
 //!
 //! A whole program:

@@ -1,6 +1,6 @@
 //! Counts of the requests and writes that a server has handled, as the server tells them.
 
-use elect_testkit::servers::{Etcd, MariaDb, Postgres, ZooKeeper};
+use elect_testkit::servers::{DatabaseServer as _, Etcd, MariaDb, Postgres, Redis, ZooKeeper};
 
 use crate::databases::{MARIADB, POSTGRESQL};
 
@@ -45,6 +45,21 @@ impl Asked {
         let mut counts = told.split('|').map(|count| count.parse().expect("a count"));
         let mut next = || counts.next().expect("two counts");
         Self { requests: next(), writes: next() }
+    }
+
+    /// Scripts write by HSET and HDEL.
+    pub(crate) fn of_redis(redis: &Redis) -> Self {
+        let told = redis.ask("INFO commandstats");
+        let calls = |name: &str| -> u64 {
+            let start = format!("cmdstat_{name}:calls=");
+            let count = told.lines().find_map(|line| line.strip_prefix(&start)?.split(',').next());
+            count.map_or(0, |count| count.parse().expect("a count"))
+        };
+        let sum = |names: &[&str]| names.iter().map(|name| calls(name)).sum();
+        Self {
+            requests: sum(&["eval", "ping", "subscribe", "unsubscribe"]),
+            writes: sum(&["hset", "hdel"]),
+        }
     }
 
     pub(crate) const fn since(self, earlier: Self) -> Self {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use elect_testkit::program::Elect;
-use elect_testkit::servers::fetched;
+use elect_testkit::servers::{Consul, fetched};
 
 use crate::databases::{Database, MARIADB, POSTGRESQL};
 use crate::release;
@@ -18,19 +18,29 @@ pub(crate) enum Store {
     ZooKeeper,
     MariaDb,
     Postgres,
+    Redis,
+    Consul,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contender {
     Elect(Store),
     Peer(Store),
-    /// A second peer on a database: a row with the time until which it is locked, as ShedLock keeps one.
-    Row(Store),
+    /// A second peer: on a database a row with the time until which it is locked, as ShedLock keeps one; single-beat on
+    /// Redis.
+    Second(Store),
 }
 
 impl Store {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::File, Self::Etcd, Self::ZooKeeper, Self::MariaDb, Self::Postgres];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::File,
+        Self::Etcd,
+        Self::ZooKeeper,
+        Self::MariaDb,
+        Self::Postgres,
+        Self::Redis,
+        Self::Consul,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -39,6 +49,8 @@ impl Store {
             Self::ZooKeeper => "zookeeper",
             Self::MariaDb => "mariadb",
             Self::Postgres => "postgresql",
+            Self::Redis => "redis",
+            Self::Consul => "consul",
         }
     }
 
@@ -50,6 +62,8 @@ impl Store {
             Self::ZooKeeper => format!("zk://{place}"),
             Self::MariaDb => MARIADB.url(place),
             Self::Postgres => POSTGRESQL.url(place),
+            Self::Redis => format!("redis://{place}"),
+            Self::Consul => format!("consul://elect:{}@{place}", Consul::token("elect")),
         }
     }
 
@@ -80,7 +94,8 @@ impl Contender {
     /// elect and its peers on a store, elect first.
     pub(crate) fn all(store: Store) -> Vec<Self> {
         let mut all = vec![Self::Elect(store), Self::Peer(store)];
-        all.extend(store.database().map(|_| Self::Row(store)));
+        let has_second = store.database().is_some() || store == Store::Redis;
+        all.extend(has_second.then_some(Self::Second(store)));
         all
     }
 
@@ -92,13 +107,16 @@ impl Contender {
             Self::Peer(Store::ZooKeeper) => "kazoo",
             Self::Peer(Store::MariaDb) => "mariadb",
             Self::Peer(Store::Postgres) => "psql",
-            Self::Row(_) => "row",
+            Self::Peer(Store::Redis) => "redis-py",
+            Self::Peer(Store::Consul) => "consul lock",
+            Self::Second(Store::Redis) => "single-beat",
+            Self::Second(_) => "row",
         }
     }
 
     const fn store(self) -> Store {
         match self {
-            Self::Elect(store) | Self::Peer(store) | Self::Row(store) => store,
+            Self::Elect(store) | Self::Peer(store) | Self::Second(store) => store,
         }
     }
 
@@ -132,7 +150,24 @@ impl Contender {
             }
             Self::Peer(Store::MariaDb) => return quiet(MARIADB.session(place, name, words)),
             Self::Peer(Store::Postgres) => return quiet(POSTGRESQL.session(place, name, words)),
-            Self::Row(store) => store.database().expect("it has rows").row(place, name),
+            Self::Peer(Store::Redis) => {
+                let mut python = Command::new(python());
+                python.args(["-c", REDIS_LOCK, place, name]);
+                python
+            }
+            Self::Peer(Store::Consul) => {
+                let mut consul = Command::new(consul());
+                consul.arg("lock").arg(format!("-http-addr={place}")).args(["-shell=false", name]);
+                consul.env("CONSUL_HTTP_TOKEN", Consul::token("elect"));
+                consul
+            }
+            Self::Second(Store::Redis) => {
+                let mut single_beat = Command::new(python().with_file_name("single-beat"));
+                single_beat.env("SINGLE_BEAT_REDIS_SERVER", format!("redis://{place}"));
+                single_beat.env("SINGLE_BEAT_IDENTIFIER", name);
+                single_beat
+            }
+            Self::Second(store) => store.database().expect("it has rows").row(place, name),
         };
         command.args(words);
         quiet(command)
@@ -142,6 +177,16 @@ impl Contender {
         spawn(self.command(stage, name, words))
     }
 }
+
+/// Runs a command under the Lock of redis-py.
+const REDIS_LOCK: &str = r#"
+import subprocess, sys, redis
+place, name, *words = sys.argv[1:]
+host, port = place.split(':')
+with redis.Redis(host, int(port)).lock(name, timeout=15):
+    code = subprocess.call(words)
+sys.exit(code)
+"#;
 
 /// Starts one of them.
 pub(crate) fn spawn(mut command: Command) -> Child {
@@ -156,4 +201,9 @@ pub(crate) fn quiet(mut command: Command) -> Command {
 /// Returns the path of the Python that has the packages from `PyPI`, as tests/run installed them.
 pub(crate) fn python() -> PathBuf {
     fetched("python/bin/python").expect("kazoo: run tests/run setup")
+}
+
+/// Returns the path of Consul's program.
+pub(crate) fn consul() -> PathBuf {
+    fetched("consul/usr/bin/consul").expect("Consul: run tests/run setup")
 }

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use elect_testkit::oracle::now;
+use elect_testkit::servers::Consul;
 use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
 use tokio::net::TcpStream;
 use tokio_postgres::types::Type;
@@ -27,6 +28,8 @@ pub(crate) fn run(stage: &Stage, store: Store) -> Duration {
         Store::ZooKeeper => block_on(zookeeper(stage)),
         Store::MariaDb => mariadb(stage),
         Store::Postgres => block_on(postgres(stage)),
+        Store::Redis => redis(stage),
+        Store::Consul => consul(stage),
     }
     start(&["true".into()]);
     now().since(from)
@@ -106,6 +109,43 @@ fn mariadb(stage: &Stage) {
         format!("\u{3}DELETE FROM bench_floor WHERE name = '{name}'"),
     ] {
         send(&mut way, 0, statement.as_bytes());
+    }
+}
+
+/// A connection, a key, and its end.
+fn redis(stage: &Stage) {
+    let mut way = net::TcpStream::connect(stage.place(Store::Redis)).expect("Redis");
+    way.set_nodelay(true).expect("a connection");
+    let name = stage.fresh("floor");
+    for (line, answer) in
+        [(format!("SET {name} value NX\r\n"), "+OK\r\n"), (format!("DEL {name}\r\n"), ":1\r\n")]
+    {
+        way.write_all(line.as_bytes()).expect("a connection");
+        let mut told = vec![0; answer.len()];
+        way.read_exact(&mut told).expect("an answer");
+        assert_eq!(told, answer.as_bytes(), "{line}");
+    }
+}
+
+/// The same.
+fn consul(stage: &Stage) {
+    let mut way = net::TcpStream::connect(stage.place(Store::Consul)).expect("Consul");
+    way.set_nodelay(true).expect("a connection");
+    let (name, token) = (stage.fresh("floor"), Consul::token("elect"));
+    for (method, query, body) in [("PUT", "?cas=0", "value"), ("DELETE", "", "")] {
+        let request = format!(
+            "{method} /v1/kv/{name}{query} HTTP/1.1\r\nHost: floor\r\nX-Consul-Token: {token}\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        way.write_all(request.as_bytes()).expect("a connection");
+        let mut told = [0; 4096];
+        let mut length = 0;
+        while !told[..length].ends_with(b"true\n") && !told[..length].ends_with(b"true") {
+            let more = way.read(&mut told[length..]).expect("an answer");
+            assert!(more > 0, "{}", String::from_utf8_lossy(&told[..length]));
+            length += more;
+        }
     }
 }
 

@@ -5,7 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use elect_testkit::servers::{Etcd, MariaDb, Postgres, ZooKeeper, ZooKeeperSetup};
+use elect_testkit::servers::{
+    Consul, DatabaseServer as _, DatabaseSetup, Etcd, MariaDb, Postgres, Redis, ZooKeeper,
+    ZooKeeperSetup,
+};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::asked::Asked;
@@ -39,6 +43,8 @@ pub(crate) struct Stage {
     zookeeper: OnceCell<ZooKeeper>,
     mariadb: OnceCell<MariaDb>,
     postgres: OnceCell<Postgres>,
+    redis: OnceCell<Redis>,
+    consul: OnceCell<Consul>,
     next: Cell<u32>,
     /// The number of times that ZooKeeper was asked for its count of requests.
     looks: Cell<u64>,
@@ -54,6 +60,8 @@ impl Stage {
             zookeeper: OnceCell::new(),
             mariadb: OnceCell::new(),
             postgres: OnceCell::new(),
+            redis: OnceCell::new(),
+            consul: OnceCell::new(),
             next: Cell::new(0),
             looks: Cell::new(0),
         }
@@ -89,6 +97,21 @@ impl Stage {
         })
     }
 
+    fn redis(&self) -> &Redis {
+        self.redis.get_or_init(|| {
+            let server = Redis::start();
+            server.begin_here();
+            server
+        })
+    }
+
+    fn consul(&self) -> &Consul {
+        self.consul.get_or_init(|| {
+            let crowd = json!({"limits": {"http_max_conns_per_client": 5000}});
+            Consul::start_as(1, &DatabaseSetup::default(), &crowd)
+        })
+    }
+
     /// A name that nothing else has.
     pub(crate) fn fresh(&self, what: &str) -> String {
         let number = self.next.get();
@@ -108,13 +131,16 @@ impl Stage {
             Store::ZooKeeper => self.zookeeper().address(0).to_string(),
             Store::MariaDb => self.mariadb().address().to_string(),
             Store::Postgres => self.postgres().address().to_string(),
+            Store::Redis => self.redis().address().to_string(),
+            Store::Consul => self.consul().address().to_string(),
         }
     }
 
     /// Returns the counts of a store's server, without these questions. They are zero for the local disk.
     pub(crate) fn asked(&self, store: Store) -> Asked {
         match store {
-            Store::File => Asked::default(),
+            // Consul counts only over the last seconds.
+            Store::File | Store::Consul => Asked::default(),
             Store::Etcd => Asked::of_etcd(self.etcd()),
             Store::ZooKeeper => {
                 self.looks.set(self.looks.get() + 1);
@@ -122,6 +148,7 @@ impl Stage {
             }
             Store::MariaDb => Asked::of_mariadb(self.mariadb()),
             Store::Postgres => Asked::of_postgres(self.postgres()),
+            Store::Redis => Asked::of_redis(self.redis()),
         }
     }
 }

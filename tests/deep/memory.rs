@@ -30,6 +30,7 @@ const CASES: [Case; 3] = [
 ];
 
 const FILE: Store = Store::File;
+const CONSUL: Store = Store::Remote(Brand::Consul);
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
 const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
@@ -123,6 +124,7 @@ macro_rules! on {
 }
 
 on!(file, FILE);
+on!(consul, CONSUL);
 on!(etcd, ETCD);
 on!(zookeeper, ZOOKEEPER);
 on!(kubernetes, KUBERNETES);

@@ -50,6 +50,7 @@ impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::File => "file",
+            Self::Remote(Brand::Consul) => "consul",
             Self::Remote(Brand::Etcd) => "etcd",
             Self::Remote(Brand::ZooKeeper) => "zookeeper",
             Self::Remote(Brand::Kubernetes) => "kubernetes",
@@ -214,8 +215,6 @@ fn start(brand: Brand, members: usize, place: &Place) -> Box<dyn Cluster> {
             place: place.clone(),
             ..ZooKeeperSetup::default()
         })),
-        Brand::Kubernetes | Brand::MariaDb | Brand::PostgreSql | Brand::Redis => {
-            brand.start(members, place)
-        }
+        _ => brand.start(members, place),
     }
 }

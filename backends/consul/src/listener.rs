@@ -18,10 +18,10 @@ use crate::http::{Http, Question};
 use crate::keys::{self, Keys};
 use crate::transaction::pairs;
 
-/// How long a query waits for news.
-const WAIT: Duration = Duration::from_secs(60);
+/// How long a query waits for news. With what Consul adds, it is shorter than a balancer waits, as a rule.
+const WAIT: Duration = Duration::from_secs(45);
 /// The longest time for its answer. Consul adds a sixteenth to the wait, so that not all clients ask at once.
-const PATIENCE: Duration = Duration::from_secs(75);
+const PATIENCE: Duration = Duration::from_secs(55);
 /// The longest time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -44,41 +44,29 @@ impl ConsulTable {
         made.map(drop).map_err(|failure| session.failed(doing, &failure, true))
     }
 
-    /// Writes a row that is too long for a transaction. Its news are not told.
+    /// Writes a row that is too long for a transaction. The next transaction reads its tag, and tells the news.
     async fn put_long(
         &self,
         session: &Session,
-        (key, expected): (&str, u64),
-        text: String,
-        doing: &str,
-    ) -> Result<Put, Error> {
-        let fail = |failure: &Failure, is_write| session.failed(doing, failure, is_write);
-        let question = Question::put(
-            self.keys().path(key, &format!("cas={expected}&flags={}", salt())),
-            text.clone(),
-        );
-        let answer =
-            session.ask("write", question).await.map_err(|failure| fail(&failure, true))?;
+        (key, expected): (Key<'_>, u64),
+        text: &str,
+        mut news: Transaction,
+    ) -> Result<Put, Failure> {
+        let row = self.keys().row(key);
+        let path = self.keys().path(&row, &format!("cas={expected}&flags={}", salt()));
+        let answer = session.ask("write", Question::put(path, text.to_owned())).await?;
         match (answer.status, answer.body.trim_ascii()) {
             (StatusCode::OK, b"true") => {}
             (StatusCode::OK, b"false") => return Ok(Put::Conflict),
-            _ => return Err(session.odd(doing).with_kind(ErrorKind::Ambiguous)),
+            _ => return Err(Failure::Odd("neither true nor false")),
         }
-        let question = Question::get(self.keys().path(key, "consistent"));
-        let answer = session.ask("select", question).await;
-        let answer =
-            answer.map_err(|failure| fail(&failure, true).with_kind(ErrorKind::Ambiguous))?;
-        let found = pairs(&answer.body).and_then(|pairs| pairs.into_iter().next());
-        match found {
-            Some(found) if found.text().as_ref() == Some(&text) => {
-                Ok(Put::Done(Tag(found.modify_index.to_string())))
-            }
-            // Another writer was there since.
-            _ => Err(Error::new(
-                ErrorKind::Ambiguous,
-                format!("{doing}: it was written anew at once"),
-            )),
-        }
+        news.read(&row);
+        let found = session.transact("select", self.keys(), &news).await;
+        let found = found.map_err(|_| Failure::Silent)?.unwrap_or_default();
+        let ours = |pair: &&Pair| pair.key == row && pair.text().as_deref() == Some(text);
+        // Another writer may have been there since.
+        let found = found.iter().find(ours).ok_or(Failure::Silent)?;
+        Ok(Put::Done(Tag(found.modify_index.to_string())))
     }
 
     /// The names of all elections.
@@ -205,14 +193,15 @@ impl Table for ConsulTable {
             return self.create(&session).await.map(|()| Put::Conflict);
         }
         let (row, text) = (self.keys().row(key), body.joined());
-        if Transaction::is_too_long(&text) {
-            return self.put_long(&session, (&row, expected), text, &doing).await;
-        }
         let mut transaction = session.transaction(self.keys());
-        transaction.write(&row, expected, &text);
         if !body.is_renewal {
             self.add_news(&mut transaction, key, body.has_request);
         }
+        if Transaction::is_too_long(&text) {
+            let put = self.put_long(&session, (key, expected), &text, transaction).await;
+            return put.map_err(|failure| session.failed(&doing, &failure, true));
+        }
+        transaction.write(&row, expected, &text);
         let written = session.transact("write", self.keys(), &transaction).await;
         if let Err(Failure::Refused(Refusal::OtherStore)) = written {
             // The caller reads the row first, in a session that checks the id.

@@ -109,8 +109,8 @@ impl Comparison {
             report.figure(name, of, unit).of("elect", many).of(BESIDE, few).ratio(BESIDE);
         };
         tell("crowd", Unit::Milliseconds, self.times);
-        // The local disk has no server that counts requests.
-        if !of.starts_with(Store::File.name()) {
+        // There is no server of the local disk, and Consul's counts no requests.
+        if ![Store::File, Store::Consul].iter().any(|store| of.starts_with(store.name())) {
             tell("crowd's requests", Unit::Times, self.requests);
             tell("crowd's writes", Unit::Times, self.writes);
         }

@@ -20,7 +20,7 @@ pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
         // The locks of the other peers end later: with a lease, or with the command. It inherits flock's file, and the
         // connection of MariaDB's client.
         contenders.retain(|contender| {
-            matches!(contender, Contender::Elect(_) | Contender::Row(_))
+            matches!(contender, Contender::Elect(_) | Contender::Second(_))
                 || *contender == Contender::Peer(Store::Postgres)
         });
         let mut samples = vec![Sample::default(); contenders.len()];

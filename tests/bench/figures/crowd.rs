@@ -36,8 +36,8 @@ pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
     for store in order.stores() {
         let flags: &[&str] = match store {
             Store::File => &[],
-            Store::Etcd | Store::ZooKeeper => &LONG_LEASES,
-            Store::MariaDb | Store::Postgres => &LONGEST_OF_ROWS,
+            Store::Consul | Store::Etcd | Store::ZooKeeper => &LONG_LEASES,
+            Store::MariaDb | Store::Postgres | Store::Redis => &LONGEST_OF_ROWS,
         };
         let mut few = Crowd::start(stage, store, flags);
         for waiting in WAITING {

@@ -118,7 +118,7 @@ fn tell((store, report): (&str, &mut Report), what: &str, [leading, looking]: [u
 fn write(stage: &Stage, store: Store, election: &str, (count, size): (usize, usize)) {
     let place = stage.place(store);
     match store {
-        Store::File | Store::MariaDb | Store::Postgres => {}
+        Store::File | Store::MariaDb | Store::Postgres | Store::Redis | Store::Consul => {}
         Store::Etcd => {
             let value = stage.path(&stage.fresh("value"));
             fs::write(&value, vec![b'x'; size]).expect("a file");

@@ -31,9 +31,8 @@ const SHARDS: usize = 64;
 type Rates = [f64; 2];
 
 pub(super) fn measure(stage: &Stage, order: &Order, report: &mut Report) {
-    // The local disk has no server that counts requests.
-    let stores: Vec<Store> =
-        order.stores().into_iter().filter(|store| *store != Store::File).collect();
+    let counts = |store: &Store| !matches!(store, Store::File | Store::Consul);
+    let stores: Vec<Store> = order.stores().into_iter().filter(counts).collect();
     let mut crowds: Vec<Crowd<'_>> =
         stores.iter().map(|store| Crowd::start(stage, *store, &[])).collect();
     let leader = over_a_minute(stage, &stores);

@@ -1,5 +1,7 @@
 //! The rows in a real Consul.
 
+mod refusals;
+
 use elect_record::table::Table;
 
 /// The table that a URL names.
@@ -29,4 +31,17 @@ mod elections {
     }
 
     elect_testkit::conformance!(bench);
+}
+
+/// The laws of tables hold where servers agree on each write, too.
+mod three {
+    use elect_testkit::servers::ConsulServers;
+    use elect_testkit::table::{DatabaseGround, Ground};
+    use elect_testkit::{Servers, table_laws};
+
+    async fn ground(servers: Servers) -> impl Ground {
+        DatabaseGround::<ConsulServers<3>, _>::with_table(servers, crate::table).await
+    }
+
+    table_laws!(ground: tells, fails, denies);
 }

@@ -18,10 +18,15 @@ const SETUP: &str = "tests/run setup";
 /// The token that may do all.
 const TOKEN: &str = "00000000-0000-0000-0000-0000000000aa";
 
-/// Running servers. They know the token of a user by its name: see [`Consul::token`].
+/// One server, as most tests have it.
+pub type Consul = Servers<1>;
+
+/// Running servers, so many unless a test says other. They know the token of a user by its name: see [`Servers::token`].
 #[derive(Debug)]
-pub struct Consul {
+pub struct Servers<const COUNT: usize> {
     servers: Vec<Server>,
+    /// The ports at which servers find one another.
+    peers: Vec<u16>,
     folder: TempDir,
 }
 
@@ -32,60 +37,85 @@ struct Server {
     socket: PathBuf,
 }
 
-impl Consul {
-    /// Starts one server, and returns when it serves.
+impl<const COUNT: usize> Servers<COUNT> {
+    /// Starts servers, and returns when they serve.
     ///
     /// # Panics
-    /// Panics if it cannot be started. The message names the command that installs it.
+    /// Panics if they cannot be started. The message names the command that installs them.
     pub fn start() -> Self {
-        Self::start_as(1, &DatabaseSetup::default(), &json!({}))
+        Self::start_as(COUNT, &DatabaseSetup::default(), &Value::Null)
     }
 
     /// Starts so many servers with this setup and further settings, and returns when they serve.
     ///
     /// # Panics
-    /// As [`Consul::start`].
+    /// As [`Servers::start`].
     pub fn start_as(count: usize, setup: &DatabaseSetup, settings: &Value) -> Self {
+        let peers: Vec<u16> = (0..count).map(|_| free_port()).collect();
+        let own = peers.iter().map(|port| {
+            let mut own = json!({
+                "server": true,
+                "bootstrap_expect": count,
+                "ports": {"serf_lan": port, "server": free_port()},
+                "performance": {"raft_multiplier": 1},
+            });
+            merge(&mut own, settings);
+            own
+        });
+        Self::start_each(own, &peers, setup)
+    }
+
+    /// Starts an agent that passes requests on to the servers.
+    ///
+    /// # Panics
+    /// As [`Servers::start`].
+    pub fn agent(&self) -> Self {
+        let own = json!({"ports": {"serf_lan": free_port(), "server": free_port()}});
+        Self::start_each([own].into_iter(), &self.peers, &DatabaseSetup::default())
+    }
+
+    fn start_each(
+        settings: impl Iterator<Item = Value>,
+        peers: &[u16],
+        setup: &DatabaseSetup,
+    ) -> Self {
         let program = fetched("consul/usr/bin/consul");
         let program = program.unwrap_or_else(|| panic!("Consul is missing: {SETUP}"));
         let folder = setup.disk.as_deref().map_or_else(TempDir::new, TempDir::new_in);
         let folder = folder.expect("a temporary folder");
         let ip = setup.place.address();
-        let serf: Vec<u16> = (0..count).map(|_| free_port()).collect();
-        let servers = serf.iter().enumerate().map(|(number, port)| {
-            let own = folder.path().join(number.to_string());
-            fs::create_dir(&own).expect("a folder");
-            let (address, socket) = (SocketAddr::from((ip, free_port())), own.join("socket"));
-            let peers: Vec<String> = serf.iter().map(|port| format!("{ip}:{port}")).collect();
+        let known: Vec<String> = peers.iter().map(|port| format!("{ip}:{port}")).collect();
+        let servers = settings.enumerate().map(|(number, own)| {
+            let home = folder.path().join(number.to_string());
+            fs::create_dir(&home).expect("a folder");
+            let (address, socket) = (SocketAddr::from((ip, free_port())), home.join("socket"));
             let mut config = json!({
-                "server": true,
-                "bootstrap_expect": count,
-                "node_name": format!("server{number}"),
+                "node_name": format!("node{}", address.port()),
                 "bind_addr": ip.to_string(),
                 "addresses": {"http": format!("{ip} unix://{}", socket.display())},
-                "ports": {
-                    "http": address.port(), "dns": -1, "grpc": -1, "serf_lan": port, "serf_wan": -1,
-                    "server": free_port(),
-                },
-                "data_dir": own.join("data"),
-                "retry_join": peers,
+                "ports": {"http": address.port(), "dns": -1, "grpc": -1, "serf_wan": -1},
+                "data_dir": home.join("data"),
+                "retry_join": known,
                 "retry_interval": "1s",
-                "performance": {"raft_multiplier": 1},
-                "acl": {"enabled": true, "default_policy": "deny", "tokens": {"master": TOKEN}},
+                "acl": {
+                    "enabled": true, "default_policy": "deny",
+                    "tokens": {"master": TOKEN, "agent": TOKEN},
+                },
                 "disable_update_check": true,
             });
-            merge(&mut config, settings);
-            let file = own.join("config.json");
+            merge(&mut config, &own);
+            let file = home.join("config.json");
             fs::write(&file, config.to_string()).expect("written");
             let mut command = setup.under.clone();
             command.extend([program.display().to_string(), "agent".to_owned()]);
             command.push(format!("-config-file={}", file.display()));
             let command: Vec<&str> = command.iter().map(String::as_str).collect();
-            let process = Process::start(&command, &setup.place, &own.join("log"), "consul");
+            let process = Process::start(&command, &setup.place, &home.join("log"), "consul");
             Server { process, address, socket }
         });
-        let mut started = Self { servers: servers.collect(), folder };
-        for number in 0..count {
+        let servers: Vec<_> = servers.collect();
+        let mut started = Self { servers, peers: peers.to_owned(), folder };
+        for number in 0..started.servers.len() {
             started.serve(number);
         }
         started
@@ -185,11 +215,12 @@ fn merge(config: &mut Value, settings: &Value) {
                 merge(config.entry(name).or_insert(Value::Null), value);
             }
         }
+        (_, Value::Null) => {}
         (config, value) => *config = value.clone(),
     }
 }
 
-impl DatabaseServer for Consul {
+impl<const COUNT: usize> DatabaseServer for Servers<COUNT> {
     fn address(&self) -> SocketAddr {
         self.servers[0].address
     }
@@ -279,9 +310,9 @@ impl DatabaseServer for Consul {
     }
 }
 
-impl Database for Consul {
+impl<const COUNT: usize> Database for Servers<COUNT> {
     fn part() -> Option<Part> {
-        Part::of_consul()
+        Part::of_consul(COUNT)
     }
 
     fn start() -> Self {
@@ -302,7 +333,7 @@ impl Database for Consul {
     }
 
     fn empty(server: SocketAddr, name: &str) {
-        let keys = Self::ask_at(server, "GET", &format!("/v1/kv/?keys"), "");
+        let keys = Self::ask_at(server, "GET", "/v1/kv/?keys", "");
         let keys: Vec<String> = serde_json::from_str(&keys).expect("keys");
         let beginning = format!("{name}/");
         let rows = keys.iter().filter(|key| key.starts_with(&beginning) && !key.ends_with("/-/id"));

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::{Consul, Etcd, MariaDb, Postgres, Redis, ZooKeeper, ZooKeeperSetup};
+use serde_json::Value;
+
+use super::{Consul, DatabaseSetup, Etcd, MariaDb, Postgres, Redis, ZooKeeper, ZooKeeperSetup};
 
 /// The variable with the path of the holder's socket.
 const SOCKET: &str = "ELECT_TEST_SERVERS";
@@ -32,12 +34,12 @@ pub struct Part {
 }
 
 impl Part {
-    /// Returns a part of Consul, or `None` without a holder.
+    /// Returns a part of Consul with so many servers, or `None` without a holder.
     ///
     /// # Panics
-    /// Panics if the holder could not start it.
-    pub fn of_consul() -> Option<Self> {
-        Self::of("consul")
+    /// Panics if the holder could not start them.
+    pub fn of_consul(servers: usize) -> Option<Self> {
+        Self::of(&format!("consul {servers}"))
     }
 
     /// Returns a part of an etcd cluster with so many members, or `None` without a holder.
@@ -148,7 +150,7 @@ pub fn hold() -> io::Result<()> {
 /// The held servers, by the request that they were started for.
 struct Servers {
     archive: PathBuf,
-    consul: Option<Consul>,
+    consul: HashMap<String, Consul>,
     etcd: HashMap<String, Etcd>,
     mariadb: Option<MariaDb>,
     postgres: Option<Postgres>,
@@ -162,7 +164,7 @@ impl Servers {
         let archive = folder.join(ARCHIVE);
         Self {
             archive,
-            consul: None,
+            consul: HashMap::new(),
             etcd: HashMap::new(),
             mariadb: None,
             postgres: None,
@@ -179,7 +181,12 @@ impl Servers {
                 let start = || Etcd::start(members);
                 self.etcd.entry(wish.to_owned()).or_insert_with(start).endpoints()
             }
-            ["consul"] => self.consul.get_or_insert_with(Consul::start).addresses(),
+            ["consul", servers] => {
+                let Ok(servers) = servers.parse() else { return Vec::new() };
+                let setup = DatabaseSetup::default();
+                let start = || Consul::start_as(servers, &setup, &Value::Null);
+                self.consul.entry(wish.to_owned()).or_insert_with(start).addresses()
+            }
             ["mariadb"] => vec![self.mariadb.get_or_insert_with(MariaDb::start).address()],
             ["postgres"] => vec![self.postgres.get_or_insert_with(Postgres::start).address()],
             ["redis"] => vec![self.redis.get_or_insert_with(Redis::start).address()],

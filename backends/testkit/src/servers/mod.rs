@@ -20,7 +20,7 @@ mod sentinel;
 mod zookeeper;
 
 pub use self::certificates::{Authority, Pem};
-pub use self::consul::Consul;
+pub use self::consul::{Consul, Servers as ConsulServers};
 pub use self::database::{DatabaseServer, DatabaseSetup};
 pub use self::etcd::{Etcd, Stopped};
 pub use self::fetched::fetched;

@@ -5,6 +5,7 @@ use crate::store::real::{Brand, Home};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ground {
     File,
+    Consul,
     Etcd,
     ZooKeeper,
     Kubernetes,
@@ -43,6 +44,7 @@ impl Arena {
     fn with(ground: Ground, make: fn(Brand) -> Home) -> Self {
         let brand = match ground {
             Ground::File => None,
+            Ground::Consul => Some(Brand::Consul),
             Ground::Etcd => Some(Brand::Etcd),
             Ground::ZooKeeper => Some(Brand::ZooKeeper),
             Ground::Kubernetes => Some(Brand::Kubernetes),

@@ -15,6 +15,7 @@ on_each_store! {
 fn arena(brand: Option<Brand>) -> Arena {
     Arena::on(match brand {
         None => Ground::File,
+        Some(Brand::Consul) => Ground::Consul,
         Some(Brand::Etcd) => Ground::Etcd,
         Some(Brand::ZooKeeper) => Ground::ZooKeeper,
         Some(Brand::Kubernetes) => Ground::Kubernetes,

@@ -6,7 +6,7 @@ use elect_testkit::servers::Place;
 
 use super::duel::elect;
 use super::store::{Ground, Store};
-use super::{ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS, ZOOKEEPER, report};
+use super::{CONSUL, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS, ZOOKEEPER, report};
 use crate::prelude::*;
 use crate::stage::{CALLS, newborn, send_if_alive, stretched};
 
@@ -58,6 +58,12 @@ fn in_zookeeper() {
 #[test]
 fn in_kubernetes() {
     survive(KUBERNETES);
+}
+
+#[test]
+#[ignore = "tests/deep/run every_fault runs it"]
+fn in_consul() {
+    survive(CONSUL);
 }
 
 #[test]

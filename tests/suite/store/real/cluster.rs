@@ -11,15 +11,17 @@ use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
 use elect_testkit::servers::kubernetes::Fault;
 use elect_testkit::servers::{
-    ApiServer, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Part, Place, Postgres, Process, Redis,
-    ZooKeeper, ZooKeeperSetup,
+    ApiServer, Consul, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Part, Place, Postgres,
+    Process, Redis, ZooKeeper, ZooKeeperSetup,
 };
 use elect_testkit::table::Database as _;
 use nix::sys::signal::Signal;
+use serde_json::Value;
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brand {
+    Consul,
     Etcd,
     ZooKeeper,
     Kubernetes,
@@ -40,6 +42,7 @@ fn slow() -> ZooKeeperSetup {
 impl Brand {
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Consul => "Consul",
             Self::Etcd => "etcd",
             Self::ZooKeeper => "ZooKeeper",
             Self::Kubernetes => "Kubernetes",
@@ -54,13 +57,17 @@ impl Brand {
         match self {
             Self::Etcd => Some(Frames::Grpc),
             Self::ZooKeeper => Some(Frames::Lengths),
-            Self::Kubernetes | Self::MariaDb | Self::PostgreSql | Self::Redis => None,
+            Self::Consul
+            | Self::Kubernetes
+            | Self::MariaDb
+            | Self::PostgreSql
+            | Self::Redis => None,
         }
     }
 
     /// Returns true if a store of this brand has several members. An API server is one, whatever is behind it.
     pub(crate) const fn has_members(self) -> bool {
-        matches!(self, Self::Etcd | Self::ZooKeeper)
+        matches!(self, Self::Consul | Self::Etcd | Self::ZooKeeper)
     }
 
     /// As long as a lease has to be there.
@@ -71,6 +78,10 @@ impl Brand {
     /// So many members, at a place of their own.
     pub(crate) fn start(self, members: usize, place: &Place) -> Box<dyn Cluster> {
         match self {
+            Self::Consul => {
+                let setup = DatabaseSetup { place: place.clone(), ..DatabaseSetup::default() };
+                Box::new(Consul::start_as(members, &setup, &Value::Null))
+            }
             Self::Etcd => Box::new(Etcd::start_at(members, place)),
             Self::ZooKeeper => Box::new(ZooKeeper::start(&ZooKeeperSetup {
                 members,
@@ -95,7 +106,9 @@ impl Brand {
                 server.begin_here();
                 Box::new(server)
             }
-            Self::Etcd | Self::ZooKeeper | Self::Kubernetes => panic!("it has no rows"),
+            Self::Consul | Self::Etcd | Self::ZooKeeper | Self::Kubernetes => {
+                panic!("it has no rows")
+            }
         }
     }
 
@@ -114,13 +127,14 @@ impl Brand {
         match self {
             Self::Etcd => Box::new(Etcd::start(1)),
             Self::ZooKeeper => Box::new(ZooKeeper::start(&slow())),
-            Self::Kubernetes | Self::MariaDb | Self::PostgreSql | Self::Redis => self.here(1),
+            _ => self.here(1),
         }
     }
 
     /// A part of one member that `tests/run` holds for this setup.
     fn part(self, setup: &ZooKeeperSetup) -> Option<Part> {
         match self {
+            Self::Consul => Part::of_consul(1),
             Self::Etcd => Part::of_etcd(1),
             Self::ZooKeeper => Part::of_zookeeper(setup.members, setup.tick, &setup.lines),
             // One of its own starts at once.
@@ -138,6 +152,9 @@ impl Brand {
     pub(crate) fn url(self, addresses: &[SocketAddr]) -> String {
         let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
         match self {
+            Self::Consul => {
+                format!("consul://elect:{}@{}", Consul::token("elect"), all.join(","))
+            }
             Self::Etcd => format!("etcd://{}", all.join(",")),
             Self::ZooKeeper => format!("zk://{}", all.join(",")),
             Self::Kubernetes => url_of_leases(addresses[0]),
@@ -290,6 +307,20 @@ impl Cluster for ApiServer {
 
     fn api_server(&mut self) -> &mut ApiServer {
         self
+    }
+}
+
+impl Cluster for Consul {
+    fn addresses(&self) -> Vec<SocketAddr> {
+        Self::addresses(self)
+    }
+
+    fn member(&mut self, index: usize) -> &mut Process {
+        self.server(index)
+    }
+
+    fn leader(&self) -> usize {
+        Self::leader(self)
     }
 }
 

@@ -74,6 +74,10 @@ macro_rules! faults {
             $(#[test] fn $remote() { super::survive(super::KUBERNETES, stringify!($remote)); })*
             $(#[test] fn $api() { super::survive(super::KUBERNETES, stringify!($api)); })*
         }
+        mod consul {
+            $(#[test] fn $several() { super::survive(super::CONSUL, stringify!($several)); })*
+            faults! { @deep CONSUL $($any)* $($remote)* }
+        }
         mod mariadb {
             $(#[test] fn $sample() { super::survive(super::MARIADB, stringify!($sample)); })*
             faults! { @deep MARIADB $($any)* $($remote)* $($row)* $($long)* }
@@ -106,12 +110,15 @@ macro_rules! faults {
             let rows = [$(stringify!($row),)* $(stringify!($long)),*];
             assert_eq!(about([false, false, false, true, true]), rows);
             assert_eq!(about([false, false, false, false, true]), [$(stringify!($pooler)),*]);
-            assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(ZOOKEEPER)));
+            for other in [CONSUL, ZOOKEEPER] {
+                assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(other)));
+            }
             assert!(cases().all(|case| case.is_about(MARIADB) == case.is_about(REDIS)));
         }
     };
 }
 
+const CONSUL: Store = Store::Remote(Brand::Consul);
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
 const MARIADB: Store = Store::Remote(Brand::MariaDb);

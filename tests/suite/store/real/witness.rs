@@ -119,6 +119,9 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     if url.starts_with(elect_mariadb::SCHEME) {
         return watch_rows(elect_mariadb::table(url).expect("a good URL"), id, seen, over);
     }
+    if url.starts_with(elect_consul::SCHEME) {
+        return watch_rows(elect_consul::table(url).expect("a good URL"), id, seen, over);
+    }
     if url.starts_with(elect_redis::SCHEME) {
         return watch_rows(elect_redis::table(url).expect("a good URL"), id, seen, over);
     }

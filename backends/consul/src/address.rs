@@ -6,6 +6,7 @@ use elect_remote::{
 };
 
 use crate::PRODUCT;
+use crate::environment::Usual;
 
 const DEFAULT_PORT: u16 = 8500;
 /// The usual port with TLS.
@@ -32,7 +33,6 @@ const VARIABLES: &[(&str, &str)] = &[
     ("key", "CONSUL_CLIENT_KEY"),
     ("server-name", "CONSUL_TLS_SERVER_NAME"),
 ];
-const ADDRESS: &str = "CONSUL_HTTP_ADDR";
 
 /// Reads a URL, and the files that it names. `variable` reads the environment.
 ///
@@ -40,7 +40,7 @@ const ADDRESS: &str = "CONSUL_HTTP_ADDR";
 /// `Unfit` or `Denied`, with a message that names the wrong part.
 pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error> {
     let settings = Settings::of(text, OPTIONS, VARIABLES, variable)?;
-    let usual = usual(&settings)?;
+    let usual = Usual::of(&settings)?;
     let is_secured =
         usual.as_ref().map_or(settings.url.scheme.ends_with("tls"), |it| it.is_secured);
     let is_checked = usual.as_ref().is_none_or(|usual| usual.is_checked);
@@ -71,51 +71,6 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
     settings.address(&PRODUCT, parts, |_| token(&settings))
 }
 
-/// The way that Consul's own variables name, where the URL names no host.
-struct Usual {
-    way: Way,
-    is_secured: bool,
-    is_checked: bool,
-}
-
-fn usual(settings: &Settings<'_>) -> Result<Option<Usual>, Error> {
-    if settings.names_hosts {
-        return Ok(None);
-    }
-    let flag = |name| {
-        let value = settings.variable(name).map(|value| value.to_ascii_lowercase());
-        match value.as_deref() {
-            None => Ok(None),
-            Some("1" | "t" | "true") => Ok(Some(true)),
-            Some("0" | "f" | "false") => Ok(Some(false)),
-            Some(_) => Err(unfit(format!("{name} is true or false"))),
-        }
-    };
-    let text = settings.variable(ADDRESS).unwrap_or_else(|| "localhost".to_owned());
-    let (scheme, rest) = text.split_once("://").unwrap_or(("", &text));
-    let is_secured = settings.url.scheme.ends_with("tls")
-        || scheme == "https"
-        || (scheme != "http" && flag("CONSUL_HTTP_SSL")? == Some(true));
-    let is_checked = flag("CONSUL_HTTP_SSL_VERIFY")? != Some(false);
-    let way = match (settings.url.option("socket"), scheme) {
-        (Some(path), _) => Way::Socket(path.into()),
-        (None, "unix") => Way::Socket(rest.into()),
-        (None, "" | "http" | "https") => {
-            let name = format!("consul://{}", rest.trim_end_matches('/'));
-            let url = elect_remote::Url::parse(&name, port(is_secured), &[])
-                .map_err(|error| unfit(format!("{ADDRESS} is no HOST:PORT: {error}")))?;
-            match &url.hosts[..] {
-                [host] if url.path.is_empty() => Way::Network(host.clone()),
-                _ => return Err(unfit(format!("{ADDRESS} names one host, and no path"))),
-            }
-        }
-        (None, _) => {
-            return Err(unfit(format!("{ADDRESS} begins with http://, https:// or unix://")));
-        }
-    };
-    Ok(Some(Usual { way, is_secured, is_checked }))
-}
-
 /// The ways that a URL names.
 fn ways(settings: &Settings<'_>, is_secured: bool) -> Result<Vec<Way>, Error> {
     let url = &settings.url;
@@ -127,7 +82,7 @@ fn ways(settings: &Settings<'_>, is_secured: bool) -> Result<Vec<Way>, Error> {
     Ok(url.hosts.iter().map(way).collect())
 }
 
-const fn port(is_secured: bool) -> u16 {
+pub(crate) const fn port(is_secured: bool) -> u16 {
     if is_secured { DEFAULT_TLS_PORT } else { DEFAULT_PORT }
 }
 
@@ -192,7 +147,8 @@ mod tests {
             ("consul:///p?socket=/s", &[], "consul:///s/p"),
             ("consul:///p", &[("CONSUL_HTTP_ADDR", "b:9")], "consul://b:9/p"),
             ("consul://", &[("CONSUL_HTTP_ADDR", "http://b:9/")], "consul://b:9/elect"),
-            ("consul://", &[("CONSUL_HTTP_ADDR", "https://b")], "consul://b:8501/elect"),
+            ("consul://", &[("CONSUL_HTTP_ADDR", "https://b")], "consul://b:443/elect"),
+            ("consul://", &[("CONSUL_HTTP_ADDR", "b")], "consul://b:80/elect"),
             ("consul://", &[("CONSUL_HTTP_SSL", "1")], "consul://localhost:8501/elect"),
             ("consul://", &[("CONSUL_HTTP_ADDR", "unix:///s")], "consul:///s/elect"),
             ("consul://a", &[("CONSUL_HTTP_ADDR", "https://b:9")], "consul://a:8500/elect"),
@@ -212,7 +168,8 @@ mod tests {
         assert!(is_secured("consul://", &[("CONSUL_HTTP_SSL", "true")]));
         assert!(is_secured("consul://", &[("CONSUL_HTTP_ADDR", "https://a")]));
         assert!(!is_secured("consul://a", &[("CONSUL_HTTP_SSL", "true")]));
-        assert!(!is_secured(
+        // As Consul's own client has it.
+        assert!(is_secured(
             "consul://",
             &[("CONSUL_HTTP_ADDR", "http://a"), ("CONSUL_HTTP_SSL", "1")]
         ));
@@ -250,6 +207,8 @@ mod tests {
             ("consul://", &[("CONSUL_HTTP_ADDR", "ftp://a")], "begins with http://"),
             ("consul://", &[("CONSUL_HTTP_ADDR", "a,b")], "names one host"),
             ("consul://", &[("CONSUL_HTTP_SSL", "maybe")], "is true or false"),
+            ("consul+tls:///?socket=/s", &[], "no TLS over a socket"),
+            ("consul://a", &[("CONSUL_NAMESPACE", "n")], "unset CONSUL_NAMESPACE"),
         ] {
             let error = parse(url, variables).err().expect(url);
             assert!(error.to_string().contains(why), "{url}: {error}");

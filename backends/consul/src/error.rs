@@ -22,6 +22,7 @@ pub(crate) enum Refusal {
 /// The answer to a caller whose token is not known, or that lacks a right.
 const FORBIDDEN: u16 = 403;
 const TOO_LONG: u16 = 413;
+const LIMITED: u16 = 429;
 
 impl Refusal {
     pub(crate) fn of(status: u16, body: &[u8]) -> Self {
@@ -56,9 +57,10 @@ impl elect_remote::Refusal for Refusal {
         matches!(self, Self::Status { status: 500.., .. })
     }
 
-    /// Another server may have a leader, or the id is another one, or the file of the token has another one by now.
+    /// Another server may have a leader or take more requests. The id may be another one, or the file of the token has
+    /// another one by now.
     fn is_of_a_replica(&self) -> bool {
-        matches!(self, Self::OtherStore | Self::Status { status: FORBIDDEN | 500.., .. })
+        matches!(self, Self::OtherStore | Self::Status { status: FORBIDDEN | LIMITED | 500.., .. })
     }
 
     fn error(&self, what: String, login: &str) -> Error {
@@ -79,9 +81,9 @@ impl elect_remote::Refusal for Refusal {
                 (Denied, "give a token that may write the keys of elect: see elect help consul")
             }
             TOO_LONG => {
-                (Unfit, "the row is too long: raise limits.kv_max_value_size, or store less")
+                (Unfit, "the row is too long: raise limits.kv_max_value_size and limits.txn_max_req_len, or store less")
             }
-            429 => (Unreachable, "the server limits requests: see limits of its configuration"),
+            LIMITED => (Unreachable, "the server limits requests: see limits of its configuration"),
             _ if self.says("No path to datacenter") => {
                 (Unfit, "correct the option dc: see consul members -wan")
             }

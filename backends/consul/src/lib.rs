@@ -31,6 +31,7 @@
 //! the other (`session.rs`).
 
 mod address;
+mod environment;
 mod error;
 mod examine;
 mod http;

@@ -211,7 +211,7 @@ the local disk, where leases do not end by time. TTL 5 s, and 6 s on
 Kubernetes, which grants no less; with three members, and where the command is not to notice, 15 s; where followers are
 cut off or die, 6 s. Leadership kept says in how many runs A led through a fault that its lease can outlast; a dash where
 it cannot. In Consul, Kubernetes, MariaDB, PostgreSQL and Redis a lease can end when no candidate has renewed its record for a TTL.
-45 to 52 are the faults of stores of rows. In 52 two lead at a time, as the manual says: 3 s of it are the test's.
+45 to 54 are the faults of stores of rows. In 52 two lead at a time, as the manual says: 3 s of it are the test's.
 Written by `tests/deep/run every_fault`.
 
 ";
@@ -225,6 +225,7 @@ const ELSEWHERE: &str = "
 | 19, 20 | MariaDB, PostgreSQL, Redis | their replicas take no part before a fail-over: 50 to 52 are in their place |
 | 32 to 37 | file, Consul, etcd, ZooKeeper, MariaDB, PostgreSQL, Redis | they are about API servers |
 | 45 to 52 | file, Consul, etcd, ZooKeeper, Kubernetes | they are about stores of rows |
+| 53, 54 | all but Redis | other stores are not emptied, and save what they acknowledge |
 | 48 | MariaDB, Redis | pgbouncer is PostgreSQL's; elect was not tried behind a proxy of MariaDB |
 | 42 to 44 | Consul, Redis | their certificates are tested without a lease (`refusals::certificates_are_checked` of the backends) |
 | 42 | Kubernetes | its API server is one: that it renews its certificate is tested without a lease (`client::tests::secured` of the backend) |

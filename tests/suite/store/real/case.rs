@@ -32,6 +32,7 @@ enum Servers {
     Rows,
     /// PostgreSQL behind a pooler.
     Poolers,
+    Redis,
 }
 
 /// The ending that the case must have.
@@ -106,6 +107,12 @@ impl Case {
         self
     }
 
+    /// The same for Redis.
+    pub(crate) const fn of_redis(mut self) -> Self {
+        self.servers = Servers::Redis;
+        self
+    }
+
     /// Returns true if the case applies to a store.
     pub(crate) const fn is_about(&self, store: Store) -> bool {
         match (store, self.servers) {
@@ -115,6 +122,7 @@ impl Case {
             (Store::Remote(brand), Servers::Leases) => matches!(brand, Brand::Kubernetes),
             (Store::Remote(brand), Servers::Rows) => brand.has_rows(),
             (Store::Remote(brand), Servers::Poolers) => matches!(brand, Brand::PostgreSql),
+            (Store::Remote(brand), Servers::Redis) => matches!(brand, Brand::Redis),
         }
     }
 

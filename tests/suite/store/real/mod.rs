@@ -57,6 +57,7 @@ macro_rules! faults {
         on rows: $($row:ident)*;
         on rows, for long: $($long:ident)*;
         behind poolers: $($pooler:ident)*;
+        on redis: $($redis:ident)*;
         a sample on rows: $($sample:ident)*;
     ) => {
         mod etcd {
@@ -90,7 +91,7 @@ macro_rules! faults {
         }
         mod redis {
             $(#[test] fn $sample() { super::survive(super::REDIS, stringify!($sample)); })*
-            faults! { @deep REDIS $($any)* $($remote)* $($row)* $($long)* }
+            faults! { @deep REDIS $($any)* $($remote)* $($row)* $($long)* $($redis)* }
         }
         mod file {
             $(#[test] fn $any() { super::survive(super::Store::File, stringify!($any)); })*
@@ -98,22 +99,22 @@ macro_rules! faults {
 
         #[test]
         fn every_fault_has_its_tests() {
-            let about = |stores: [bool; 5]| -> Vec<_> {
-                let all = [Store::File, ETCD, KUBERNETES, MARIADB, POSTGRESQL];
+            let about = |stores: [bool; 6]| -> Vec<_> {
+                let all = [Store::File, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS];
                 let is_meant = |case: &&case::Case| all.map(|it| case.is_about(it)) == stores;
                 cases().filter(is_meant).map(|case| case.name).collect()
             };
-            assert_eq!(about([true; 5]), [$(stringify!($any)),*]);
-            assert_eq!(about([false, true, true, true, true]), [$(stringify!($remote)),*]);
-            assert_eq!(about([false, true, false, false, false]), [$(stringify!($several)),*]);
-            assert_eq!(about([false, false, true, false, false]), [$(stringify!($api)),*]);
+            assert_eq!(about([true; 6]), [$(stringify!($any)),*]);
+            assert_eq!(about([false, true, true, true, true, true]), [$(stringify!($remote)),*]);
+            assert_eq!(about([false, true, false, false, false, false]), [$(stringify!($several)),*]);
+            assert_eq!(about([false, false, true, false, false, false]), [$(stringify!($api)),*]);
             let rows = [$(stringify!($row),)* $(stringify!($long)),*];
-            assert_eq!(about([false, false, false, true, true]), rows);
-            assert_eq!(about([false, false, false, false, true]), [$(stringify!($pooler)),*]);
+            assert_eq!(about([false, false, false, true, true, true]), rows);
+            assert_eq!(about([false, false, false, false, true, false]), [$(stringify!($pooler)),*]);
+            assert_eq!(about([false, false, false, false, false, true]), [$(stringify!($redis)),*]);
             for other in [CONSUL, ZOOKEEPER] {
                 assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(other)));
             }
-            assert!(cases().all(|case| case.is_about(MARIADB) == case.is_about(REDIS)));
         }
     };
 }
@@ -225,6 +226,10 @@ faults! {
     behind poolers:
     pooler_killed
     pooler_started_again
+    ;
+    on redis:
+    flushed
+    server_started_again_with_nothing
     ;
     a sample on rows:
     all_stopped

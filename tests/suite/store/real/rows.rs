@@ -28,6 +28,8 @@ pub(crate) enum Server {
     ReplicaBehind,
     /// There is a backup of before there were candidates.
     BackUp,
+    /// It saves nothing, as Redis can be told.
+    Forgetful,
 }
 
 /// How often connections are cut.
@@ -36,6 +38,9 @@ const CUTS: usize = 5;
 const PASSED: u64 = 2000;
 /// In KiB: some more than an empty server takes.
 const ROOM: u32 = 100_000;
+
+/// Redis saves nothing.
+const NOTHING: &str = "--appendonly no";
 
 const POOLER: Setting = Setting { route: Route::Pooler, ..ALONE };
 const ROOMY_POOLER: Setting = Setting { route: Route::Pooler, ..ROOMY };
@@ -179,6 +184,21 @@ pub(crate) const ROWS: &[Case] = &[
         |duel| duel.rows().go_back(),
     )
     .of_rows(),
+    case("flushed", "53 FLUSHALL", ALONE, Ending::Forgotten, |duel| {
+        duel.rows().primary.ask("FLUSHALL");
+    })
+    .of_redis(),
+    case(
+        "server_started_again_with_nothing",
+        "54 server killed, and started again at once with nothing saved",
+        with(Server::Forgetful),
+        Ending::Forgotten,
+        |duel| {
+            duel.rows().primary.kill();
+            duel.rows().primary.revive();
+        },
+    )
+    .of_redis(),
 ];
 
 /// Of what A sends, a part arrives, and then nothing more on that connection.
@@ -232,11 +252,11 @@ impl Rows {
             under: under.unwrap_or_default(),
             disk: disk.as_ref().map(|disk| disk.path().to_owned()),
             has_log: !matches!(server, Server::Plain | Server::WrongClock),
-            ..DatabaseSetup::default()
+            settings: if server == Server::Forgetful { vec![NOTHING.to_owned()] } else { Vec::new() },
         });
         let mut rows = Self { brand, primary, replica: None, backup: String::new(), clock, disk };
         match server {
-            Server::Plain | Server::WrongClock | Server::SmallDisk => {}
+            Server::Plain | Server::WrongClock | Server::SmallDisk | Server::Forgetful => {}
             Server::Replica => rows.replica = Some(rows.primary.replica()),
             Server::SynchronousReplica => {
                 rows.replica = Some(rows.primary.replica());

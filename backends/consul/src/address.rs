@@ -90,12 +90,12 @@ fn prefix(path: &str) -> Result<String, Error> {
     let prefix = path.trim_matches('/');
     let prefix = if prefix.is_empty() { DEFAULT_PREFIX } else { prefix };
     let is_plain = |part: &str| {
-        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.:@".contains(letter);
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
         !part.is_empty() && part.chars().all(is_letter) && part.chars().any(|letter| letter != '.')
     };
     if prefix.len() > LONGEST_PREFIX || !prefix.split('/').all(is_plain) {
         return Err(unfit(format!(
-            "the prefix after the host has 1 to {LONGEST_PREFIX} letters, digits and the characters _-.:@, and single \
+            "the prefix after the host has 1 to {LONGEST_PREFIX} letters, digits and the characters _-., and single \
              slashes between them"
         )));
     }

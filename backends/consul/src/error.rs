@@ -21,7 +21,9 @@ pub(crate) enum Refusal {
 
 /// The answer to a caller whose token is not known, or that lacks a right.
 const FORBIDDEN: u16 = 403;
-const TOO_LONG: u16 = 413;
+/// What Consul says of a token that it does not know.
+const UNKNOWN: &str = "ACL not found";
+pub(crate) const TOO_LONG: u16 = 413;
 const LIMITED: u16 = 429;
 
 impl Refusal {
@@ -58,9 +60,15 @@ impl elect_remote::Refusal for Refusal {
     }
 
     /// Another server may have a leader or take more requests. The id may be another one, or the file of the token has
-    /// another one by now.
+    /// another token by now.
     fn is_of_a_replica(&self) -> bool {
-        matches!(self, Self::OtherStore | Self::Status { status: FORBIDDEN | LIMITED | 500.., .. })
+        let is_unknown = || self.says(UNKNOWN);
+        match self {
+            Self::Status { status: FORBIDDEN, .. } => is_unknown(),
+            Self::Status { status, .. } => matches!(*status, LIMITED | 500..),
+            Self::OtherStore => true,
+            Self::OddToken => false,
+        }
     }
 
     fn error(&self, what: String, login: &str) -> Error {
@@ -74,7 +82,7 @@ impl elect_remote::Refusal for Refusal {
         };
         let (kind, advice) = match *status {
             400 if self.says("HTTPS server") => (Unfit, "it speaks TLS: write consul+tls://"),
-            401 | FORBIDDEN if self.says("ACL not found") => {
+            401 | FORBIDDEN if self.says(UNKNOWN) => {
                 (Denied, "the token is not known there: elect reads only a token's file anew")
             }
             401 | FORBIDDEN => {

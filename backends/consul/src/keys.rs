@@ -60,11 +60,11 @@ impl Keys {
         key.strip_prefix(&self.news(""))
     }
 
-    /// The path of a key that is never there, which a token may read that may read an election; `None`: all of them.
-    pub(crate) fn absent(&self, election: Option<&str>) -> String {
+    /// The path of a key that a token may read which may read an election; `None`: all of them.
+    pub(crate) fn probe(&self, election: Option<&str>) -> String {
         let key = match election {
-            Some(election) => format!("{}/{election}/~", self.prefix),
-            None => format!("{}/~", self.prefix),
+            Some(election) => self.row(Key { election, document: Key::LEADER }),
+            None => format!("{}/-", self.prefix),
         };
         self.path(&key, "consistent")
     }

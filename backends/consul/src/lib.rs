@@ -17,7 +17,7 @@
 //!
 //! **A read** is a transaction, too. The leader of Consul's servers answers it after the others have agreed that it
 //! leads (`?consistent`). It compares the id. Consul leaves out keys that the token may not read. So a read that finds
-//! nothing asks for a key that is never there, which is refused then.
+//! nothing asks for one key by its name, which is refused then.
 //!
 //! **Nothing acknowledged is lost**, as Consul's servers agree on each write. If all data is gone, the id is another
 //! one, and no request of a candidate is granted.

@@ -18,10 +18,10 @@ use crate::http::{Http, Question};
 use crate::keys::{self, Keys};
 use crate::transaction::pairs;
 
-/// How long a query waits for news. With what Consul adds, it is shorter than a balancer waits, as a rule.
-const WAIT: Duration = Duration::from_secs(45);
+/// How long a query waits for news. Consul counts a query that was given up among a client's connections until its end.
+const WAIT: Duration = Duration::from_secs(15);
 /// The longest time for its answer. Consul adds a sixteenth to the wait, so that not all clients ask at once.
-const PATIENCE: Duration = Duration::from_secs(55);
+const PATIENCE: Duration = Duration::from_secs(25);
 /// The longest time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -140,19 +140,25 @@ impl Listener {
             };
             // A query that is given up takes its connection along.
             let Some(answer) = answer else { continue };
-            connection = Some(http);
+            let index = answer.index.filter(|index| *index > 0);
+            let index = index.ok_or(Failure::Odd("its answer has no X-Consul-Index"))?;
             let found = match answer.status {
                 StatusCode::OK => pairs(&answer.body).ok_or(Failure::Odd("no keys"))?,
                 _ => Vec::new(),
             };
+            if found.is_empty() && watch.index.is_none() {
+                // Consul leaves out keys that the token may not read, and refuses one that is named.
+                let key = self.keys.news(&format!("{folder}leader"));
+                http.ask(Question::get(self.keys.path(&key, "consistent"))).await?;
+            }
+            connection = Some(http);
             let found = found.into_iter().filter_map(|pair| {
                 Some((self.keys.channel(&pair.key)?.to_owned(), pair.modify_index))
             });
-            let is_first = watch.index.is_none();
-            let news = watch.saw(answer.index, found.collect());
-            // What came before the first answer is not known.
-            let news = if is_first { self.notices.names() } else { news };
-            news.iter().for_each(|channel| self.tell(channel));
+            match watch.saw(index, found.collect()) {
+                News::Of(channels) => channels.iter().for_each(|channel| self.tell(channel)),
+                News::OfAny => self.notices.names().iter().for_each(|it| self.notices.tell(it)),
+            }
         }
     }
 
@@ -206,19 +212,28 @@ struct Watch {
 }
 
 impl Watch {
-    /// Takes an answer in. Returns the channels with news since the last one.
-    fn saw(&mut self, index: Option<u64>, found: HashMap<String, u64>) -> Vec<String> {
+    /// Takes an answer in.
+    fn saw(&mut self, index: u64, found: HashMap<String, u64>) -> News {
+        let is_first = self.index.is_none();
+        let is_over = self.index == Some(index);
+        let is_gone = self.known.keys().any(|channel| !found.contains_key(channel));
+        let news = found.iter().filter(|(channel, index)| self.known.get(*channel) != Some(index));
+        let news = news.map(|(channel, _)| channel.clone()).collect();
         // A server that was restored counts from another number.
-        self.index = index.filter(|index| self.index.is_none_or(|last| *index >= last));
-        let mut news: Vec<String> = found
-            .iter()
-            .filter(|(channel, index)| self.known.get(*channel) != Some(index))
-            .map(|(channel, _)| channel.clone())
-            .collect();
-        news.extend(self.known.keys().filter(|channel| !found.contains_key(*channel)).cloned());
+        self.index = Some(index).filter(|index| self.index.is_none_or(|last| *index >= last));
         self.known = found;
-        news
+        if is_first || is_over || is_gone { News::OfAny } else { News::Of(news) }
     }
+}
+
+/// What an answer tells.
+#[derive(Debug, PartialEq)]
+enum News {
+    /// These channels have news.
+    Of(Vec<String>),
+    /// Each channel may have news: the answer is the first one; or a channel is gone; or the wait is over, and a writer
+    /// may have died before it wrote the news.
+    OfAny,
 }
 
 #[cfg(test)]
@@ -228,23 +243,19 @@ mod tests {
     #[test]
     fn what_changed_or_is_gone_is_news() {
         let mut watch = Watch::default();
-        let found = |pairs: &[(&str, u64)]| {
-            pairs.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect()
+        let mut saw = |index, pairs: &[(&str, u64)]| {
+            let found = pairs.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect();
+            let news = watch.saw(index, found);
+            (news, watch.index)
         };
-        let saw = |watch: &mut Watch, index, pairs| {
-            let mut news = watch.saw(Some(index), found(pairs));
-            news.sort();
-            news
-        };
-        assert_eq!(
-            saw(&mut watch, 5, &[("e/leader", 5), ("e/waiters", 3)]),
-            ["e/leader", "e/waiters"]
-        );
-        assert_eq!(saw(&mut watch, 6, &[("e/leader", 6), ("e/waiters", 3)]), ["e/leader"]);
-        assert_eq!(saw(&mut watch, 7, &[("e/waiters", 3)]), ["e/leader"]);
-        assert!(saw(&mut watch, 8, &[("e/waiters", 3)]).is_empty());
+        let of = |channels: &[&str]| News::Of(channels.iter().map(ToString::to_string).collect());
+        let both = [("e/leader", 5), ("e/waiters", 3)];
+        assert_eq!(saw(5, &both).0, News::OfAny, "the first answer");
+        assert_eq!(saw(6, &[("e/leader", 6), ("e/waiters", 3)]).0, of(&["e/leader"]));
+        assert_eq!(saw(7, &[("e/leader", 6), ("e/waiters", 3)]).0, of(&[]));
+        assert_eq!(saw(7, &[("e/leader", 6), ("e/waiters", 3)]).0, News::OfAny, "the wait is over");
+        assert_eq!(saw(8, &[("e/waiters", 3)]).0, News::OfAny, "one is gone");
         // The next query asks from the beginning.
-        saw(&mut watch, 2, &[("e/waiters", 2)]);
-        assert_eq!(watch.index, None);
+        assert_eq!(saw(2, &[("e/waiters", 2)]).1, None);
     }
 }

@@ -8,7 +8,7 @@ use elect_record::table::{Body, Epoch, Heard, Key, NamedRow, Put, Range, Row, Ro
 use elect_remote::{Link, Session as _};
 use hyper::StatusCode;
 
-use crate::error::{Failure, Refusal};
+use crate::error::{Failure, Refusal, TOO_LONG};
 use crate::http::Question;
 use crate::keys::{self, Keys};
 use crate::session::Session;
@@ -52,6 +52,9 @@ impl ConsulTable {
         text: &str,
         mut news: Transaction,
     ) -> Result<Put, Failure> {
+        // It compares the id.
+        let checked = [key].into_iter();
+        self.read(session, Range::Row(key), checked).await?;
         let row = self.keys().row(key);
         let path = self.keys().path(&row, &format!("cas={expected}&flags={}", salt()));
         let answer = session.ask("write", Question::put(path, text.to_owned())).await?;
@@ -62,7 +65,11 @@ impl ConsulTable {
         }
         news.read(&row);
         let found = session.transact("select", self.keys(), &news).await;
-        let found = found.map_err(|_| Failure::Silent)?.unwrap_or_default();
+        let found = found.map_err(|_| {
+            session.close();
+            Failure::Silent
+        });
+        let found = found?.unwrap_or_default();
         let ours = |pair: &&Pair| pair.key == row && pair.text().as_deref() == Some(text);
         // Another writer may have been there since.
         let found = found.iter().find(ours).ok_or(Failure::Silent)?;
@@ -89,9 +96,15 @@ impl ConsulTable {
         beginnings: impl Iterator<Item = Key<'_>>,
     ) -> Result<Vec<NamedRow>, Failure> {
         let mut transaction = session.transaction(self.keys());
+        transaction.read(&self.keys().id());
         beginnings.for_each(|key| transaction.read(&self.keys().row(key)));
         let found = session.transact("select", self.keys(), &transaction).await?;
         let found = found.ok_or(Failure::Odd("a read that conflicts"))?;
+        // Another store may have written its id at the same index.
+        let id = found.iter().find(|pair| pair.key == self.keys().id()).and_then(Pair::text);
+        if id.as_deref() != session.store().map(StoreId::as_str) {
+            return Err(Failure::Refused(Refusal::OtherStore));
+        }
         let named = found.iter().filter_map(|pair| Some((self.keys().named(&pair.key)?, pair)));
         let rows = named
             .filter(|((election, document), _)| range.contains(Key { election, document }))
@@ -125,7 +138,7 @@ impl ConsulTable {
         };
         if rows.is_empty() {
             // Consul leaves out what the token may not read.
-            session.ask("select", Question::get(self.keys().absent(election))).await?;
+            session.ask("select", Question::get(self.keys().probe(election))).await?;
         }
         Ok(rows)
     }
@@ -197,22 +210,31 @@ impl Table for ConsulTable {
         if !body.is_renewal {
             self.add_news(&mut transaction, key, body.has_request);
         }
-        if Transaction::is_too_long(&text) {
-            let put = self.put_long(&session, (key, expected), &text, transaction).await;
-            return put.map_err(|failure| session.failed(&doing, &failure, true));
+        let mut written = Err(Failure::Refused(Refusal::of(TOO_LONG, b"")));
+        if !Transaction::is_too_long(&text) {
+            let mut transaction = transaction.clone();
+            transaction.write(&row, expected, &text);
+            written = session.transact("write", self.keys(), &transaction).await;
         }
-        transaction.write(&row, expected, &text);
-        let written = session.transact("write", self.keys(), &transaction).await;
-        if let Err(Failure::Refused(Refusal::OtherStore)) = written {
+        // A server may take less than the usual one.
+        let put = match written {
+            Err(failure) if failure.is(&[TOO_LONG]) => {
+                self.put_long(&session, (key, expected), &text, transaction).await
+            }
+            Err(failure) => Err(failure),
+            Ok(None) => Ok(Put::Conflict),
+            Ok(Some(written)) => {
+                let tag = written.iter().find(|pair| pair.key == row);
+                let tag = tag.map(|pair| Put::Done(Tag(pair.modify_index.to_string())));
+                tag.ok_or(Failure::Odd("a write without an index"))
+            }
+        };
+        if let Err(Failure::Refused(Refusal::OtherStore)) = put {
             // The caller reads the row first, in a session that checks the id.
             session.close();
             return Ok(Put::Conflict);
         }
-        let written = written.map_err(|failure| session.failed(&doing, &failure, true))?;
-        let Some(written) = written else { return Ok(Put::Conflict) };
-        let tag = written.iter().find(|pair| pair.key == row).map(|pair| pair.modify_index);
-        let tag = tag.ok_or_else(|| session.odd(&doing).with_kind(ErrorKind::Ambiguous))?;
-        Ok(Put::Done(Tag(tag.to_string())))
+        put.map_err(|failure| session.failed(&doing, &failure, true))
     }
 
     async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error> {
@@ -224,7 +246,7 @@ impl Table for ConsulTable {
             // That it is gone is the last news of an election.
             transaction.delete_all(&self.keys().news(&keys::all(key.election)));
         } else {
-            self.add_news(&mut transaction, key, false);
+            self.add_news(&mut transaction, key, true);
         }
         let deleted = session.transact("delete", self.keys(), &transaction).await;
         let deleted = deleted.map_err(|failure| session.failed(&doing, &failure, true))?;

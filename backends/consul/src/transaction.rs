@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 const LONGEST: usize = 512 << 10;
 
 /// The operations of one transaction.
+#[derive(Clone)]
 pub(crate) struct Transaction {
     operations: Vec<Value>,
     /// Whether the first one compares the id.

@@ -5,7 +5,7 @@ use elect_testkit::fault::{Mode, Outcome, TcpProxy};
 
 use super::cluster::{Brand, Cluster};
 use super::duel::{elect, wait_in_line};
-use super::{ETCD, KUBERNETES, MARIADB, POSTGRESQL, Store, ZOOKEEPER, report};
+use super::{CONSUL, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS, Store, ZOOKEEPER, report};
 use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
@@ -139,58 +139,36 @@ fn expect_in_time(fault: &str, store: Store, (outcome, soon): (Outcome, Duration
 
 const GOES_ON: &str = "17 replies swallowed, the leader campaigns on";
 
-#[test]
-fn a_leader_that_goes_on_is_followed_in_time() {
-    expect_in_time(GOES_ON, ZOOKEEPER, a_leader(Brand::ZooKeeper, &CAMPAIGN));
+const PASSED_OVER: &str = "17 replies swallowed, of a waiter";
+
+macro_rules! on {
+    ($($module:ident: $store:ident, $brand:ident $(, $deep:meta)?;)*) => {$(
+        mod $module {
+            use super::*;
+
+            #[test]
+            $(#[$deep])?
+            fn a_leader_that_goes_on_is_followed_in_time() {
+                expect_in_time(GOES_ON, $store, a_leader(Brand::$brand, &CAMPAIGN));
+            }
+
+            #[test]
+            $(#[$deep])?
+            fn a_waiter_is_passed_over_in_time() {
+                expect_in_time(PASSED_OVER, $store, a_waiter(Brand::$brand));
+            }
+        }
+    )*};
 }
 
-#[test]
-fn a_leader_in_etcd_that_goes_on_is_followed_in_time() {
-    expect_in_time(GOES_ON, ETCD, a_leader(Brand::Etcd, &CAMPAIGN));
-}
-
-#[test]
-fn a_leader_in_kubernetes_that_goes_on_is_followed_in_time() {
-    expect_in_time(GOES_ON, KUBERNETES, a_leader(Brand::Kubernetes, &CAMPAIGN));
-}
-
-#[test]
-#[ignore = "tests/deep/run every_fault runs it"]
-fn a_leader_in_postgresql_that_goes_on_is_followed_in_time() {
-    expect_in_time(GOES_ON, POSTGRESQL, a_leader(Brand::PostgreSql, &CAMPAIGN));
-}
-
-#[test]
-#[ignore = "tests/deep/run every_fault runs it"]
-fn a_leader_in_mariadb_that_goes_on_is_followed_in_time() {
-    expect_in_time(GOES_ON, MARIADB, a_leader(Brand::MariaDb, &CAMPAIGN));
-}
-
-#[test]
-#[ignore = "tests/deep/run every_fault runs it"]
-fn a_waiter_in_mariadb_is_passed_over_in_time() {
-    expect_in_time("17 replies swallowed, of a waiter", MARIADB, a_waiter(Brand::MariaDb));
-}
-
-#[test]
-#[ignore = "tests/deep/run every_fault runs it"]
-fn a_waiter_in_postgresql_is_passed_over_in_time() {
-    expect_in_time("17 replies swallowed, of a waiter", POSTGRESQL, a_waiter(Brand::PostgreSql));
-}
-
-#[test]
-fn a_waiter_in_kubernetes_is_passed_over_in_time() {
-    expect_in_time("17 replies swallowed, of a waiter", KUBERNETES, a_waiter(Brand::Kubernetes));
-}
-
-#[test]
-fn a_waiter_is_passed_over_in_time() {
-    expect_in_time("17 replies swallowed, of a waiter", ZOOKEEPER, a_waiter(Brand::ZooKeeper));
-}
-
-#[test]
-fn a_waiter_in_etcd_is_passed_over_in_time() {
-    expect_in_time("17 replies swallowed, of a waiter", ETCD, a_waiter(Brand::Etcd));
+on! {
+    consul: CONSUL, Consul, ignore = "tests/deep/run every_fault runs it";
+    etcd: ETCD, Etcd;
+    kubernetes: KUBERNETES, Kubernetes;
+    mariadb: MARIADB, MariaDb, ignore = "tests/deep/run every_fault runs it";
+    postgresql: POSTGRESQL, PostgreSql, ignore = "tests/deep/run every_fault runs it";
+    redis: REDIS, Redis, ignore = "tests/deep/run every_fault runs it";
+    zookeeper: ZOOKEEPER, ZooKeeper;
 }
 
 #[test]

@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_url_that_means_no_store_is_refused() {
         for (url, variables, why) in [
-            ("consul://a//b", &[][..], "the prefix"),
+            ("consul://a/b//c", &[][..], "the prefix"),
             ("consul://a/x/../y", &[], "the prefix"),
             ("consul://a/x%20y", &[], "the prefix"),
             ("consul://a?dc=a/b", &[], "the option dc"),

@@ -88,9 +88,10 @@ impl elect_remote::Refusal for Refusal {
             401 | FORBIDDEN => {
                 (Denied, "give a token that may write the keys of elect: see elect help consul")
             }
-            TOO_LONG => {
-                (Unfit, "the row is too long: raise limits.kv_max_value_size and limits.txn_max_req_len, or store less")
-            }
+            TOO_LONG => (
+                Unfit,
+                "the row is too long: raise limits.kv_max_value_size and limits.txn_max_req_len, or store less",
+            ),
             LIMITED => (Unreachable, "the server limits requests: see limits of its configuration"),
             _ if self.says("No path to datacenter") => {
                 (Unfit, "correct the option dc: see consul members -wan")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use elect_api::{Clock, Error, ErrorKind, Examination, Profile, StoreId};
+use elect_api::{Clock, Error, Examination, Profile, StoreId};
 use elect_record::table::{Body, Epoch, Heard, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use hyper::StatusCode;
@@ -12,7 +12,7 @@ use crate::error::{Failure, Refusal, TOO_LONG};
 use crate::http::Question;
 use crate::keys::{self, Keys};
 use crate::session::Session;
-use crate::transaction::{Pair, Transaction, pairs, salt};
+use crate::transaction::{Pair, Transaction, salt};
 
 /// The most elections that one transaction reads. A transaction of Consul 1.8 has at most 64 operations.
 const MOST_ELECTIONS: usize = 60;
@@ -101,8 +101,8 @@ impl ConsulTable {
         let found = session.transact("select", self.keys(), &transaction).await?;
         let found = found.ok_or(Failure::Odd("a read that conflicts"))?;
         // Another store may have written its id at the same index.
-        let id = found.iter().find(|pair| pair.key == self.keys().id()).and_then(Pair::text);
-        if id.as_deref() != session.store().map(StoreId::as_str) {
+        let mut ids = found.iter().filter(|pair| pair.key == self.keys().id());
+        if ids.find_map(Pair::text).as_deref() != session.store().map(StoreId::as_str) {
             return Err(Failure::Refused(Refusal::OtherStore));
         }
         let named = found.iter().filter_map(|pair| Some((self.keys().named(&pair.key)?, pair)));

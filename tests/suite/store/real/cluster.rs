@@ -57,11 +57,9 @@ impl Brand {
         match self {
             Self::Etcd => Some(Frames::Grpc),
             Self::ZooKeeper => Some(Frames::Lengths),
-            Self::Consul
-            | Self::Kubernetes
-            | Self::MariaDb
-            | Self::PostgreSql
-            | Self::Redis => None,
+            Self::Consul | Self::Kubernetes | Self::MariaDb | Self::PostgreSql | Self::Redis => {
+                None
+            }
         }
     }
 

@@ -252,7 +252,11 @@ impl Rows {
             under: under.unwrap_or_default(),
             disk: disk.as_ref().map(|disk| disk.path().to_owned()),
             has_log: !matches!(server, Server::Plain | Server::WrongClock),
-            settings: if server == Server::Forgetful { vec![NOTHING.to_owned()] } else { Vec::new() },
+            settings: if server == Server::Forgetful {
+                vec![NOTHING.to_owned()]
+            } else {
+                Vec::new()
+            },
         });
         let mut rows = Self { brand, primary, replica: None, backup: String::new(), clock, disk };
         match server {

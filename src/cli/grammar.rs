@@ -1,5 +1,6 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
@@ -197,10 +198,13 @@ pub(super) fn empty_limit(command: &Command, matches: &ArgMatches) -> Option<Str
     })
 }
 
-/// Returns whether a variable of elect is set to the empty text.
+/// Returns whether a variable of elect is set to the empty text. Each start of a job asks twice, and pays for one look.
 fn has_empty_variable() -> bool {
-    env::vars_os().any(|(name, value)| {
-        value.is_empty() && name.as_encoded_bytes().starts_with(VARIABLES.as_bytes())
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        env::vars_os().any(|(name, value)| {
+            value.is_empty() && name.as_encoded_bytes().starts_with(VARIABLES.as_bytes())
+        })
     })
 }
 

@@ -54,41 +54,41 @@ impl Transaction {
     pub(crate) fn of_store(id: &str, index: Option<u64>) -> Self {
         let mut transaction = Self { operations: Vec::new(), is_checked: index.is_some() };
         if let Some(index) = index {
-            transaction.add(json!({"Verb": "check-index", "Key": id, "Index": index}));
+            transaction.add(&json!({"Verb": "check-index", "Key": id, "Index": index}));
         }
         transaction
     }
 
-    fn add(&mut self, operation: Value) {
+    fn add(&mut self, operation: &Value) {
         self.operations.push(json!({"KV": operation}));
     }
 
     /// Reads all keys that begin so.
     pub(crate) fn read(&mut self, key: &str) {
-        self.add(json!({"Verb": "get-tree", "Key": key}));
+        self.add(&json!({"Verb": "get-tree", "Key": key}));
     }
 
     /// Writes a key that was changed last at this index; 0: that is not there.
     pub(crate) fn write(&mut self, key: &str, index: u64, text: &str) {
-        let (value, flags) = (BASE64.encode(text), salt());
-        self.add(
-            json!({"Verb": "cas", "Key": key, "Index": index, "Value": value, "Flags": flags}),
-        );
+        let (value, salt) = (BASE64.encode(text), salt());
+        let write =
+            json!({"Verb": "cas", "Key": key, "Index": index, "Value": value, "Flags": salt});
+        self.add(&write);
     }
 
     /// Removes a key that was changed last at this index, or that is not there.
     pub(crate) fn delete(&mut self, key: &str, index: u64) {
-        self.add(json!({"Verb": "delete-cas", "Key": key, "Index": index}));
+        self.add(&json!({"Verb": "delete-cas", "Key": key, "Index": index}));
     }
 
     /// Removes all keys that begin so.
     pub(crate) fn delete_all(&mut self, key: &str) {
-        self.add(json!({"Verb": "delete-tree", "Key": key}));
+        self.add(&json!({"Verb": "delete-tree", "Key": key}));
     }
 
     /// Changes a key without a value.
     pub(crate) fn touch(&mut self, key: &str) {
-        self.add(json!({"Verb": "set", "Key": key, "Flags": salt()}));
+        self.add(&json!({"Verb": "set", "Key": key, "Flags": salt()}));
     }
 
     /// The request.

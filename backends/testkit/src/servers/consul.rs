@@ -24,7 +24,7 @@ pub type Consul = Servers<1>;
 /// Running servers, so many unless a test says other. They know the token of a user by its name: see [`Servers::token`].
 #[derive(Debug)]
 pub struct Servers<const COUNT: usize> {
-    servers: Vec<Server>,
+    members: Vec<Server>,
     /// The ports at which servers find one another.
     peers: Vec<u16>,
     folder: TempDir,
@@ -85,7 +85,7 @@ impl<const COUNT: usize> Servers<COUNT> {
         let folder = folder.expect("a temporary folder");
         let ip = setup.place.address();
         let known: Vec<String> = peers.iter().map(|port| format!("{ip}:{port}")).collect();
-        let servers = settings.enumerate().map(|(number, own)| {
+        let members = settings.enumerate().map(|(number, own)| {
             let home = folder.path().join(number.to_string());
             fs::create_dir(&home).expect("a folder");
             let (address, socket) = (SocketAddr::from((ip, free_port())), home.join("socket"));
@@ -113,9 +113,9 @@ impl<const COUNT: usize> Servers<COUNT> {
             let process = Process::start(&command, &setup.place, &home.join("log"), "consul");
             Server { process, address, socket }
         });
-        let servers: Vec<_> = servers.collect();
-        let mut started = Self { servers, peers: peers.to_owned(), folder };
-        for number in 0..started.servers.len() {
+        let members = members.collect();
+        let mut started = Self { members, peers: peers.to_owned(), folder };
+        for number in 0..started.members.len() {
             started.serve(number);
         }
         started
@@ -123,7 +123,7 @@ impl<const COUNT: usize> Servers<COUNT> {
 
     fn serve(&mut self, number: usize) {
         eventually("Consul to serve", || {
-            let server = &mut self.servers[number];
+            let server = &mut self.members[number];
             assert!(server.process.is_alive(), "Consul has died: {}", server.process.log());
             // Writes wait for the tokens.
             let answer = server.ask("PUT", "/v1/kv/serves", "1");
@@ -133,7 +133,7 @@ impl<const COUNT: usize> Servers<COUNT> {
 
     /// Returns the addresses of all servers.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.servers.iter().map(|server| server.address).collect()
+        self.members.iter().map(|server| server.address).collect()
     }
 
     /// Returns the number of the server that leads.
@@ -142,7 +142,7 @@ impl<const COUNT: usize> Servers<COUNT> {
     /// Panics if none does.
     pub fn leader(&self) -> usize {
         eventually("a leader of Consul's servers", || {
-            self.servers.iter().position(|server| {
+            self.members.iter().position(|server| {
                 let state = server.ask("GET", "/v1/agent/self", "").unwrap_or_default();
                 let state: Value = serde_json::from_str(&state).unwrap_or_default();
                 state.pointer("/Stats/consul/leader") == Some(&json!("true"))
@@ -152,7 +152,7 @@ impl<const COUNT: usize> Servers<COUNT> {
 
     /// Returns the process of a server.
     pub fn server(&mut self, number: usize) -> &mut Process {
-        &mut self.servers[number].process
+        &mut self.members[number].process
     }
 
     /// Returns the token of a user.
@@ -195,11 +195,10 @@ fn asked(way: &[&str], url: &str, method: &str, body: &str) -> Option<String> {
         .spawn()
         .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
     let quoted = |text: &str| Value::from(text).to_string();
-    let mut lines = format!("url = {}\nrequest = {method}\n", quoted(url));
-    lines.push_str(&format!("header = {}\n", quoted(&format!("X-Consul-Token: {TOKEN}"))));
-    if !body.is_empty() {
-        lines.push_str(&format!("data-raw = {}\n", quoted(body)));
-    }
+    let header = quoted(&format!("X-Consul-Token: {TOKEN}"));
+    let data =
+        if body.is_empty() { String::new() } else { format!("data-raw = {}\n", quoted(body)) };
+    let lines = format!("url = {}\nrequest = {method}\nheader = {header}\n{data}", quoted(url));
     let mut input = client.stdin.take().expect("a pipe");
     input.write_all(lines.as_bytes()).expect("it reads");
     drop(input);
@@ -222,16 +221,16 @@ fn merge(config: &mut Value, settings: &Value) {
 
 impl<const COUNT: usize> DatabaseServer for Servers<COUNT> {
     fn address(&self) -> SocketAddr {
-        self.servers[0].address
+        self.members[0].address
     }
 
     fn process(&mut self) -> &mut Process {
-        &mut self.servers[0].process
+        &mut self.members[0].process
     }
 
     /// Returns the values of the keys that begin so.
     fn ask(&self, beginning: &str) -> String {
-        self.servers[0].ask("GET", &format!("/v1/kv/{beginning}?recurse"), "").unwrap_or_default()
+        self.members[0].ask("GET", &format!("/v1/kv/{beginning}?recurse"), "").unwrap_or_default()
     }
 
     fn table(&self) -> &'static str {
@@ -247,22 +246,22 @@ impl<const COUNT: usize> DatabaseServer for Servers<COUNT> {
     }
 
     fn kill(&mut self) {
-        for server in &mut self.servers {
-            server.process.kill();
+        for member in &mut self.members {
+            member.process.kill();
         }
     }
 
     fn revive(&mut self) {
-        for server in &mut self.servers {
-            server.process.restart();
+        for member in &mut self.members {
+            member.process.restart();
         }
-        for number in 0..self.servers.len() {
+        for number in 0..self.members.len() {
             self.serve(number);
         }
     }
 
     fn stop(&self, is_stopped: bool) {
-        for server in &self.servers {
+        for server in &self.members {
             server.process.stop(is_stopped);
         }
     }

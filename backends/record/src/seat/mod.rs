@@ -33,6 +33,7 @@ use crate::unchanged::Unchanged;
 use crate::{Listed, Record, data, ticket};
 
 const GONE: &str = "the record belongs to another candidate by now";
+const LOST: &str = "the store has lost the record, or it was removed";
 
 /// One candidate's place in one election.
 pub(crate) struct RecordSeat {
@@ -93,8 +94,8 @@ enum State {
         /// Whether the candidate's token is the epoch of the values.
         has_begun: bool,
     },
-    /// The candidate had the record and lost it.
-    Gone,
+    /// The candidate had the record and lost it, for this reason.
+    Gone(&'static str),
 }
 
 impl RecordSeat {
@@ -146,7 +147,7 @@ impl RecordSeat {
 
     /// Proves that the candidate leads, by a new beat in the record that it holds.
     async fn renew(&mut self, now: Boottime) -> Result<Standing, Error> {
-        let State::Leading { known, .. } = &self.state else { return Ok(self.gone()) };
+        let State::Leading { known, .. } = &self.state else { return Ok(self.gone(GONE)) };
         let (known, ttl) = (Known::clone(known), millis(self.ttl));
         let owns = self.ownership(now, known.record.token);
         let beat = |_, record: &mut Record| {
@@ -164,7 +165,7 @@ impl RecordSeat {
         let (is_ours, known) = self.election.update(Purpose::Renew, Some(known), beat).await?;
         self.control = known.record.cell(Cell::Control);
         if !is_ours {
-            return Ok(self.gone());
+            return Ok(self.gone(if known.record.holder.is_some() { GONE } else { LOST }));
         }
         let standing = self.lead(now, known).await?;
         self.sweep(now).await;
@@ -182,9 +183,9 @@ impl RecordSeat {
         }
     }
 
-    fn gone(&mut self) -> Standing {
-        self.state = State::Gone;
-        Standing::Gone(GONE.into())
+    fn gone(&mut self, why: &'static str) -> Standing {
+        self.state = State::Gone(why);
+        Standing::Gone(why.into())
     }
 
     /// Records that the candidate has the record, as a write proves that was sent after `now`.
@@ -303,7 +304,7 @@ impl RecordSeat {
         let (known, tried) = match &self.state {
             State::Out => return Ok(()),
             // The record may name this candidate again: it was changed by hand, or the answer was wrong.
-            State::Gone => (None, None),
+            State::Gone(_) => (None, None),
             State::Leading { known, .. } => (Some(Known::clone(known)), None),
             State::Trying { version, .. } => (None, Some(*version)),
         };
@@ -343,7 +344,7 @@ impl Seat for RecordSeat {
 
     async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {
         let standing = match self.state {
-            State::Gone => self.gone(),
+            State::Gone(why) => self.gone(why),
             State::Leading { .. } => self.renew(now).await?,
             State::Out | State::Trying { .. } => self.contend(now).await?,
         };

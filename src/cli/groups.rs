@@ -90,7 +90,7 @@ pub struct CampaignArgs {
     /// Largest difference in clock speed [default: 10%]
     ///
     /// The clock of this machine may run faster or slower than the store's clock by this share: 0.1 or 10%. On
-    /// Kubernetes the share applies to the clocks of any two candidates.
+    /// Consul, Kubernetes, MariaDB, PostgreSQL and Redis the share applies to the clocks of any two candidates.
     #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
     pub max_clock_drift: Option<f64>,
 

@@ -55,16 +55,16 @@ pub struct RunArgs {
 pub struct RunFlags {
     /// Exit at once if another candidate leads
     ///
-    /// On Kubernetes a leader that died looks alive at first. There elect waits until it has seen the leader renew its
-    /// lease, which takes a sixth of the TTL. If it sees no renewal, it waits until the lease is over, which takes the TTL
-    /// and two looks more.
+    /// On Consul, Kubernetes, MariaDB, PostgreSQL and Redis a leader that died looks alive at first. There elect waits
+    /// until it has seen the leader renew its lease, which takes a sixth of the TTL. If it sees no renewal, it waits until
+    /// the lease is over, which takes the TTL and two looks more.
     #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub no_wait: bool,
 
     /// Longest wait to lead [default: without end]
     ///
-    /// 500ms, 15s, 2m; a bare number is seconds. On Kubernetes the wait is at least as long as with --no-wait. In
-    /// `elect status`, -w is short for --watch.
+    /// 500ms, 15s, 2m; a bare number is seconds. On the stores that --no-wait names, the wait is at least as long as
+    /// there. In `elect status`, -w is short for --watch.
     #[arg(short, long, env = "ELECT_WAIT", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = ELECTION)]
     pub wait: Option<Duration>,
 

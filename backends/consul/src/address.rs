@@ -118,7 +118,7 @@ fn token(settings: &Settings<'_>) -> Result<Option<Password>, Error> {
     }
     match settings.variable("CONSUL_HTTP_TOKEN_FILE") {
         Some(path) => Password::in_file(&path).map(Some),
-        None => settings.password(PRODUCT.password),
+        None => settings.password("CONSUL_HTTP_TOKEN"),
     }
 }
 
@@ -149,6 +149,7 @@ mod tests {
             ("consul://", &[("CONSUL_HTTP_ADDR", "http://b:9/")], "consul://b:9/elect"),
             ("consul://", &[("CONSUL_HTTP_ADDR", "https://b")], "consul://b:443/elect"),
             ("consul://", &[("CONSUL_HTTP_ADDR", "b")], "consul://b:80/elect"),
+            ("consul://", &[("CONSUL_HTTP_ADDR", ":9")], "consul://localhost:9/elect"),
             ("consul://", &[("CONSUL_HTTP_SSL", "1")], "consul://localhost:8501/elect"),
             ("consul://", &[("CONSUL_HTTP_ADDR", "unix:///s")], "consul:///s/elect"),
             ("consul://a", &[("CONSUL_HTTP_ADDR", "https://b:9")], "consul://a:8500/elect"),

@@ -57,11 +57,14 @@ impl Usual {
 }
 
 fn host(text: &str, usual_port: u16) -> Result<Way, Error> {
-    let url = Url::parse(&format!("consul://{}", text.trim_end_matches('/')), usual_port, &[]);
+    // As in Consul's own client, a port alone is one of this machine.
+    let machine = if text.starts_with(':') { "localhost" } else { "" };
+    let url =
+        Url::parse(&format!("consul://{machine}{}", text.trim_end_matches('/')), usual_port, &[]);
     let url = url.map_err(|error| unfit(format!("{ADDRESS} is no HOST:PORT: {error}")))?;
     match &url.hosts[..] {
         [host] if url.path.is_empty() => Ok(Way::Network(host.clone())),
-        _ => Err(unfit(format!("{ADDRESS} names one host, and no path"))),
+        _ => Err(unfit(format!("{ADDRESS} names one host, and no path: put it into the URL"))),
     }
 }
 

@@ -83,11 +83,9 @@ impl elect_remote::Refusal for Refusal {
         let (kind, advice) = match *status {
             400 if self.says("HTTPS server") => (Unfit, "it speaks TLS: write consul+tls://"),
             401 | FORBIDDEN if self.says(UNKNOWN) => {
-                (Denied, "the token is not known there: elect reads only a token's file anew")
+                (Denied, "correct the token, which is not known there")
             }
-            401 | FORBIDDEN => {
-                (Denied, "give a token that may write the keys of elect: see elect help consul")
-            }
+            401 | FORBIDDEN => (Denied, "elect help consul has the policy that the token needs"),
             TOO_LONG => (
                 Unfit,
                 "the row is too long: raise limits.kv_max_value_size and limits.txn_max_req_len, or store less",

@@ -16,7 +16,7 @@
 //! write has. A row that is too long for a transaction is written by `?cas=`, and its tag read afterwards.
 //!
 //! **A read** is a transaction, too. The leader of Consul's servers answers it after the others have agreed that it
-//! leads (`?consistent`). It compares the id. Consul leaves out keys that the token may not read. So a read that finds
+//! leads (`?consistent`). It shows the id, too: if that is another one, the rows of this store are gone. Consul leaves out keys that the token may not read. So a read that finds
 //! nothing asks for one key by its name, which is refused then.
 //!
 //! **Nothing acknowledged is lost**, as Consul's servers agree on each write. If all data is gone, the id is another
@@ -54,8 +54,9 @@ const PRODUCT: Product = Product {
     name: "Consul",
     scheme: SCHEME,
     names: ["ca", "cert", "key"],
-    no_tls: "it does not speak TLS, which the URL asks for: write consul://, or the port of ports.https",
-    password: "CONSUL_HTTP_TOKEN",
+    no_tls: "it does not speak TLS, which the scheme, CONSUL_HTTP_ADDR or CONSUL_HTTP_SSL asks for: write consul://, or \
+             name the port of ports.https",
+    password: "CONSUL_HTTP_TOKEN, the option token-file",
 };
 
 /// The description of this kind of store, which elect needs before it opens one.

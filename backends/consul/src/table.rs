@@ -52,9 +52,9 @@ impl ConsulTable {
         text: &str,
         mut news: Transaction,
     ) -> Result<Put, Failure> {
-        // It compares the id.
-        let checked = [key].into_iter();
-        self.read(session, Range::Row(key), checked).await?;
+        let begun =
+            session.transact("select", self.keys(), &session.transaction(self.keys())).await?;
+        begun.ok_or(Failure::Odd("a read that conflicts"))?;
         let row = self.keys().row(key);
         let path = self.keys().path(&row, &format!("cas={expected}&flags={}", salt()));
         let answer = session.ask("write", Question::put(path, text.to_owned())).await?;
@@ -95,15 +95,19 @@ impl ConsulTable {
         range: Range<'_>,
         beginnings: impl Iterator<Item = Key<'_>>,
     ) -> Result<Vec<NamedRow>, Failure> {
-        let mut transaction = session.transaction(self.keys());
+        let mut transaction = Transaction::default();
         transaction.read(&self.keys().id());
         beginnings.for_each(|key| transaction.read(&self.keys().row(key)));
         let found = session.transact("select", self.keys(), &transaction).await?;
         let found = found.ok_or(Failure::Odd("a read that conflicts"))?;
-        // Another store may have written its id at the same index.
         let mut ids = found.iter().filter(|pair| pair.key == self.keys().id());
         if ids.find_map(Pair::text).as_deref() != session.store().map(StoreId::as_str) {
-            return Err(Failure::Refused(Refusal::OtherStore));
+            if session.store().is_none() {
+                return Err(Failure::Refused(Refusal::OtherStore));
+            }
+            // What was in this store is gone. A leader has to know that at once. The next session refuses the store.
+            session.close();
+            return Ok(Vec::new());
         }
         let named = found.iter().filter_map(|pair| Some((self.keys().named(&pair.key)?, pair)));
         let rows = named
@@ -136,7 +140,7 @@ impl ConsulTable {
                 (rows, None)
             }
         };
-        if rows.is_empty() {
+        if rows.is_empty() && session.is_open() {
             // Consul leaves out what the token may not read.
             session.ask("select", Question::get(self.keys().probe(election))).await?;
         }
@@ -230,8 +234,7 @@ impl Table for ConsulTable {
             }
         };
         if let Err(Failure::Refused(Refusal::OtherStore)) = put {
-            // The caller reads the row first, in a session that checks the id.
-            session.close();
+            // The caller reads the row first, and finds it gone.
             return Ok(Put::Conflict);
         }
         put.map_err(|failure| session.failed(&doing, &failure, true))

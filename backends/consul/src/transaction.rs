@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const LONGEST: usize = 512 << 10;
 
 /// The operations of one transaction.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Transaction {
     operations: Vec<Value>,
     /// Whether the first one compares the id.

@@ -16,7 +16,7 @@
 //! write has. A row that is too long for a transaction is written by `?cas=`, and its tag read afterwards.
 //!
 //! **A read** is a transaction, too. The leader of Consul's servers answers it after the others have agreed that it
-//! leads (`?consistent`). It shows the id, too: if that is another one, the rows of this store are gone. Consul leaves out keys that the token may not read. So a read that finds
+//! leads (`?consistent`). It does not compare the id, so that a leader learns at once that its record is gone. Consul leaves out keys that the token may not read. So a read that finds
 //! nothing asks for one key by its name, which is refused then.
 //!
 //! **Nothing acknowledged is lost**, as Consul's servers agree on each write. If all data is gone, the id is another

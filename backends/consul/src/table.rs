@@ -100,14 +100,9 @@ impl ConsulTable {
         beginnings.for_each(|key| transaction.read(&self.keys().row(key)));
         let found = session.transact("select", self.keys(), &transaction).await?;
         let found = found.ok_or(Failure::Odd("a read that conflicts"))?;
-        let mut ids = found.iter().filter(|pair| pair.key == self.keys().id());
-        if ids.find_map(Pair::text).as_deref() != session.store().map(StoreId::as_str) {
-            if session.store().is_none() {
-                return Err(Failure::Refused(Refusal::OtherStore));
-            }
-            // What was in this store is gone. A leader has to know that at once. The next session refuses the store.
-            session.close();
-            return Ok(Vec::new());
+        // If the id is another one by now, the rows of before are gone. A leader has to know that at once, so it is no error.
+        if session.store().is_none() && found.iter().any(|pair| pair.key == self.keys().id()) {
+            return Err(Failure::Refused(Refusal::OtherStore));
         }
         let named = found.iter().filter_map(|pair| Some((self.keys().named(&pair.key)?, pair)));
         let rows = named
@@ -140,7 +135,7 @@ impl ConsulTable {
                 (rows, None)
             }
         };
-        if rows.is_empty() && session.is_open() {
+        if rows.is_empty() {
             // Consul leaves out what the token may not read.
             session.ask("select", Question::get(self.keys().probe(election))).await?;
         }
@@ -233,7 +228,7 @@ impl Table for ConsulTable {
                 tag.ok_or(Failure::Odd("a write without an index"))
             }
         };
-        if let Err(Failure::Refused(Refusal::OtherStore)) = put {
+        if expected > 0 && matches!(put, Err(Failure::Refused(Refusal::OtherStore))) {
             // The caller reads the row first, and finds it gone.
             return Ok(Put::Conflict);
         }

@@ -83,8 +83,11 @@ fn a_store_that_was_emptied_is_another_one() {
         Consul::ask_at(server.address(), "DELETE", "/v1/kv/elect/?recurse", "");
         let put = table.put(ROW, "", Some(&tag), &Body::default()).await.expect("an answer");
         assert_eq!(put, Put::Conflict);
-        // A leader has to know at once, before its session is refused.
+        // A leader has to know at once.
         assert!(table.get(ROW).await.expect("an answer").row.is_none());
+        let put = table.put(ROW, "", None, &Body::default()).await;
+        let error = put.expect_err("no row is made in another store");
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
         refused(&table, ErrorKind::Unfit, &["has no store id"]).await;
         let other = crate::table(&url(&server, &Consul::token("elect"), ""));
         other.prepare().await.expect("it makes another id");

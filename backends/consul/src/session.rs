@@ -1,6 +1,7 @@
 //! The session with one agent or server: its id, and a task that sends one request after the other.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use elect_api::{Error, StoreId, count_trip};
 use elect_remote::{
@@ -26,6 +27,8 @@ pub(crate) struct Session {
     pub(crate) place: String,
     /// The id of the store, and the index at which it was written.
     store: Option<(StoreId, u64)>,
+    /// Whether a write was refused already, as the id is another one by now.
+    pub(crate) is_doubted: AtomicBool,
     requests: mpsc::Sender<Request>,
     pub(crate) listener: Arc<Listener>,
     pulse: Pulse,
@@ -160,7 +163,8 @@ impl Opener for Keys {
         let driver = tokio::spawn(drive(http, received, Arc::clone(&listener)));
         let pulse = Pulse::of(driver.abort_handle());
         let place = place.way.to_string();
-        let mut session = Session { place, store: None, requests, listener, pulse };
+        let is_doubted = AtomicBool::new(false);
+        let mut session = Session { place, store: None, is_doubted, requests, listener, pulse };
         let question = Question::get(self.path(&self.id(), "consistent"));
         let answer = session.ask("hello", question).await?;
         if answer.index.is_none() {

@@ -1,6 +1,7 @@
 //! The rows in Consul's KV, as elect uses them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use elect_api::{Clock, Error, Examination, Profile, StoreId};
@@ -48,7 +49,7 @@ impl ConsulTable {
     async fn put_long(
         &self,
         session: &Session,
-        (key, expected): (Key<'_>, u64),
+        (key, expected): (Key<'_>, i64),
         text: &str,
         mut news: Transaction,
     ) -> Result<Put, Failure> {
@@ -166,10 +167,6 @@ fn row((election, document): (&str, &str), pair: &Pair) -> Option<NamedRow> {
     Some((election.to_owned(), document.to_owned(), row))
 }
 
-fn index(tag: &Tag) -> Result<u64, Error> {
-    tag.0.parse().map_err(|_| elect_remote::unfit(format!("{:?} is no tag", tag.0)))
-}
-
 #[async_trait]
 impl Table for ConsulTable {
     fn profile(&self) -> Profile {
@@ -196,7 +193,7 @@ impl Table for ConsulTable {
         body: &Body,
     ) -> Result<Put, Error> {
         let doing = format!("cannot write the row {key}");
-        let expected = expected.map(index).transpose()?.unwrap_or(0);
+        let expected = expected.map(Tag::number).transpose()?.unwrap_or(0);
         if !epoch.is_empty() {
             return Ok(Put::Conflict);
         }
@@ -229,14 +226,16 @@ impl Table for ConsulTable {
             }
         };
         if expected > 0 && matches!(put, Err(Failure::Refused(Refusal::OtherStore))) {
-            // The caller reads the row first, and finds it gone.
-            return Ok(Put::Conflict);
+            // A leader then reads the row, and finds it gone. A candidate that writes again needs a session that is refused.
+            if !session.is_doubted.swap(true, Ordering::Relaxed) {
+                return Ok(Put::Conflict);
+            }
         }
         put.map_err(|failure| session.failed(&doing, &failure, true))
     }
 
     async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error> {
-        let (doing, index) = (format!("cannot remove the row {key}"), index(tag)?);
+        let (doing, index) = (format!("cannot remove the row {key}"), tag.number()?);
         let session = self.session().await?;
         let mut transaction = session.transaction(self.keys());
         transaction.delete(&self.keys().row(key), index);

@@ -69,7 +69,7 @@ impl Transaction {
     }
 
     /// Writes a key that was changed last at this index; 0: that is not there.
-    pub(crate) fn write(&mut self, key: &str, index: u64, text: &str) {
+    pub(crate) fn write(&mut self, key: &str, index: i64, text: &str) {
         let (value, salt) = (BASE64.encode(text), salt());
         let write =
             json!({"Verb": "cas", "Key": key, "Index": index, "Value": value, "Flags": salt});
@@ -77,7 +77,7 @@ impl Transaction {
     }
 
     /// Removes a key that was changed last at this index, or that is not there.
-    pub(crate) fn delete(&mut self, key: &str, index: u64) {
+    pub(crate) fn delete(&mut self, key: &str, index: i64) {
         self.add(&json!({"Verb": "delete-cas", "Key": key, "Index": index}));
     }
 

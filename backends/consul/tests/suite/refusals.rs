@@ -85,10 +85,21 @@ fn a_store_that_was_emptied_is_another_one() {
         assert_eq!(put, Put::Conflict);
         // A leader has to know at once.
         assert!(table.get(ROW).await.expect("an answer").row.is_none());
-        let put = table.put(ROW, "", None, &Body::default()).await;
-        let error = put.expect_err("no row is made in another store");
-        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        for expected in [None, Some(&tag)] {
+            let put = table.put(ROW, "", expected, &Body::default()).await;
+            put.expect_err("no row is written in another store");
+        }
         refused(&table, ErrorKind::Unfit, &["has no store id"]).await;
+        // A candidate that goes on writing rows that it has seen is refused at the second one.
+        let waits = crate::table(&url(&server, &Consul::token("elect"), ""));
+        waits.prepare().await.expect("it makes another id");
+        waits.get(ROW).await.expect("an answer");
+        Consul::ask_at(server.address(), "DELETE", "/v1/kv/elect/?recurse", "");
+        let put = waits.put(ROW, "", Some(&tag), &Body::default()).await.expect("an answer");
+        assert_eq!(put, Put::Conflict);
+        let again = waits.put(ROW, "", Some(&tag), &Body::default()).await;
+        assert_eq!(again.expect_err("refused").kind(), ErrorKind::Unreachable);
+        refused(&waits, ErrorKind::Unfit, &["has no store id"]).await;
         let other = crate::table(&url(&server, &Consul::token("elect"), ""));
         other.prepare().await.expect("it makes another id");
         refused(&table, ErrorKind::Unfit, &["is another store"]).await;

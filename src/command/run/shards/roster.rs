@@ -153,9 +153,11 @@ impl Coordinator<'_> {
     async fn step(&self) -> Result<Wake, Error> {
         // The wake is asked for first, so that no later change is missed.
         let changed = self.store.changed(self.election).await?;
-        let survey = self.store.survey(self.election).await?;
+        // The members are read after the assignment. If another coordinator knew of later ones, it has written since,
+        // and the write below is refused.
         let kept = self.store.read(self.election, Cell::Control).await?;
         let control = Control::read(kept.bytes.as_deref())?;
+        let survey = self.store.survey(self.election).await?;
         let mut arrives = never();
         let mut spread = control.spread().clone();
         if let Some((shard, holder)) = spread.moving() {
@@ -205,4 +207,68 @@ fn members<'a>(control: &Control, survey: &'a Survey, ours: Division) -> Vec<Mem
         is_wanted: control.priority_of(&candidate.id, candidate.priority) > 0,
     };
     candidates.filter(|candidate| candidate.division == ours).map(member).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::time::UNIX_EPOCH;
+
+    use elect_api::{Candidate, Seat};
+    use elect_testkit::sim::{Clock, Effect, Kind, ManualClock, Op, Options, Rule, Sim};
+    use elect_testkit::{election, poll_n_eagerly, run};
+
+    use super::*;
+    use crate::config::{LogFormat, Verbosity};
+
+    const TTL: Duration = Duration::from_secs(12);
+    const SHARDS: u16 = 6;
+
+    async fn join(store: &dyn Store, id: &str, now: Boottime) -> Box<dyn Seat> {
+        let division = Division::Shards(SHARDS);
+        let candidate = Candidate { host: "h".to_owned(), division, ..Candidate::foreign(id) };
+        let mut seat = store.open(&election(), &candidate, TTL).await.expect("a seat");
+        seat.refresh(now).await.expect("a standing");
+        seat
+    }
+
+    async fn spread(store: &dyn Store) -> Spread {
+        let kept = store.read(&election(), Cell::Control).await.expect("a cell");
+        Control::read(kept.bytes.as_deref()).expect("a cell of ours").spread().clone()
+    }
+
+    /// The members that an old coordinator saw give no shard to a member that has left since.
+    #[test]
+    fn no_shard_moves_to_a_member_whose_departure_another_coordinator_knew_of() {
+        for held in [Op::Survey, Op::Control] {
+            run("two coordinators", async {
+                let clock = Arc::new(ManualClock::default());
+                let sim = Sim::new(Options::new(Kind::Queue), Arc::clone(&clock) as Arc<_>);
+                let store = sim.connect();
+                let log = Log::new(Verbosity::Quiet, LogFormat::Text, || UNIX_EPOCH);
+                let election = election();
+                let coordinator =
+                    Coordinator { store: &*store, election: &election, shards: SHARDS, log: &log };
+                let mut seats = Vec::new();
+                for id in ["a", "b", "c"] {
+                    seats.push(join(&*store, id, clock.now()).await);
+                }
+                coordinator.step().await.expect("a step");
+                assert_eq!(spread(&*store).await.counts().count(), 3);
+
+                let hold = sim.controls().add(Rule::new(Effect::Hold).op(held).times(1));
+                let mut late = pin!(coordinator.step());
+                assert!(poll_n_eagerly(50, &mut late).await.is_none(), "{held:?}");
+                assert_eq!(sim.controls().hits(hold), 1, "{held:?}");
+                seats.remove(0).resign(None).await.expect("an answer");
+                coordinator.step().await.expect("a step");
+                let even = spread(&*store).await;
+                assert_eq!(even.counts().collect::<Vec<_>>(), [("b", 3), ("c", 3)]);
+                sim.controls().lift(hold);
+                drop(late.await);
+                assert_eq!(spread(&*store).await, even, "{held:?}");
+            });
+        }
+    }
 }

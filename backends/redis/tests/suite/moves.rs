@@ -1,17 +1,14 @@
 //! A primary that is another one by now, and keys that move to another node.
 
-use std::net::SocketAddr;
-use std::process::Command;
-
 use elect_api::ErrorKind;
 use elect_record::table::{Body, Epoch, Found, Key, Put, Table, Tag};
 use elect_testkit::program::eventually;
+use elect_testkit::servers::redis_nodes::{RedisNodes, give_rows, move_rows, offer_rows};
 use elect_testkit::servers::{DatabaseServer as _, Redis, Sentinel};
 
 use crate::table;
 
 const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
-const SLOT: u16 = 15514;
 
 fn body() -> Body {
     Body { head: "{}".into(), cells: "{\"a\":1}".into(), ..Body::default() }
@@ -59,52 +56,19 @@ fn the_primary_that_a_sentinel_names_is_followed() {
     });
 }
 
-struct Cluster(Vec<Redis>);
-
-impl Cluster {
-    fn start() -> Self {
-        let nodes: Vec<_> = (0..3).map(|_| Redis::start_with(&["--cluster-enabled yes"])).collect();
-        let mut create = Command::new(Redis::program());
-        create.args(["--cluster", "create"]);
-        create.args(nodes.iter().map(|node| node.address().to_string()));
-        let made = create.arg("--cluster-yes").output().expect("redis-cli");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
-        let cluster = Self(nodes);
-        eventually("the cluster to serve", || {
-            let serves = |node: &Redis| node.ask("CLUSTER INFO").contains("cluster_state:ok");
-            cluster.0.iter().all(serves).then_some(())
-        });
-        cluster
-    }
-
-    fn id(node: &Redis) -> String {
-        node.ask("CLUSTER MYID")
-    }
-
-    /// The node that has the slot, and another one.
-    fn ends(&self) -> (&Redis, &Redis) {
-        // The last third of the slots is the last node's.
-        (&self.0[2], &self.0[0])
-    }
-}
-
 #[test]
 fn the_slot_of_the_rows_may_move_to_another_node() {
     elect_testkit::run("a slot that moves", async {
-        let cluster = Cluster::start();
-        let (from, to) = cluster.ends();
-        assert_eq!(from.ask("CLUSTER KEYSLOT {elect}"), SLOT.to_string());
+        let RedisNodes { home: from, others } = RedisNodes::start();
+        let [to, other] = [&others[0], &others[1]];
         // The URL names a node that has other slots.
         let table = table(&format!("redis://elect@{}", to.address()));
         table.prepare().await.expect("it may write");
         let before = read(&table).await.epoch;
         let tag = write(&table, &before, None).await;
-        to.ask(&format!("CLUSTER SETSLOT {SLOT} IMPORTING {}", Cluster::id(from)));
-        from.ask(&format!("CLUSTER SETSLOT {SLOT} MIGRATING {}", Cluster::id(to)));
+        offer_rows(&from, to);
         let tag = write(&table, &before, Some(&tag)).await;
-        let there: SocketAddr = to.address();
-        let moved = format!("MIGRATE {} {} {{elect}} 0 5000", there.ip(), there.port());
-        assert_eq!(from.ask(&moved), "OK");
+        move_rows(&from, to);
         // The node without the key names the other one, whose history is another.
         let late = table.put(ROW, &before.name, Some(&tag), &body()).await;
         assert_eq!(late.expect("an answer"), Put::Conflict);
@@ -112,9 +76,7 @@ fn the_slot_of_the_rows_may_move_to_another_node() {
         assert_ne!(epoch.name, before.name);
         assert_eq!(row.expect("it was moved").tag, tag);
         let tag = write(&table, &epoch, Some(&tag)).await;
-        for node in [to, from, &cluster.0[1]] {
-            node.ask(&format!("CLUSTER SETSLOT {SLOT} NODE {}", Cluster::id(to)));
-        }
+        give_rows(to, &[to, &from, other]);
         let found = read(&table).await;
         assert_eq!(
             (found.epoch.name, found.row.expect("a row").tag),

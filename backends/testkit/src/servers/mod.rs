@@ -16,6 +16,7 @@ mod place;
 mod postgres;
 mod process;
 mod redis;
+pub mod redis_nodes;
 mod sentinel;
 mod zookeeper;
 

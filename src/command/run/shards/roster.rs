@@ -254,7 +254,7 @@ mod tests {
                 for id in ["a", "b", "c"] {
                     seats.push(join(&*store, id, clock.now()).await);
                 }
-                coordinator.step().await.expect("a step");
+                drop(coordinator.step().await.expect("a step"));
                 assert_eq!(spread(&*store).await.counts().count(), 3);
 
                 let hold = sim.controls().add(Rule::new(Effect::Hold).op(held).times(1));
@@ -262,7 +262,7 @@ mod tests {
                 assert!(poll_n_eagerly(50, &mut late).await.is_none(), "{held:?}");
                 assert_eq!(sim.controls().hits(hold), 1, "{held:?}");
                 seats.remove(0).resign(None).await.expect("an answer");
-                coordinator.step().await.expect("a step");
+                drop(coordinator.step().await.expect("a step"));
                 let even = spread(&*store).await;
                 assert_eq!(even.counts().collect::<Vec<_>>(), [("b", 3), ("c", 3)]);
                 sim.controls().lift(hold);

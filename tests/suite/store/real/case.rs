@@ -30,8 +30,8 @@ enum Servers {
     Members,
     Leases,
     Rows,
-    /// PostgreSQL behind a pooler.
-    Poolers,
+    /// PostgreSQL behind a pooler, Consul behind an agent.
+    Between,
     Redis,
 }
 
@@ -101,9 +101,9 @@ impl Case {
         self
     }
 
-    /// The same for a pooler of PostgreSQL.
-    pub(crate) const fn of_poolers(mut self) -> Self {
-        self.servers = Servers::Poolers;
+    /// The same for a pooler of PostgreSQL and an agent of Consul.
+    pub(crate) const fn of_those_between(mut self) -> Self {
+        self.servers = Servers::Between;
         self
     }
 
@@ -121,7 +121,9 @@ impl Case {
             (Store::Remote(brand), Servers::Members) => brand.has_members(),
             (Store::Remote(brand), Servers::Leases) => matches!(brand, Brand::Kubernetes),
             (Store::Remote(brand), Servers::Rows) => brand.has_rows(),
-            (Store::Remote(brand), Servers::Poolers) => matches!(brand, Brand::PostgreSql),
+            (Store::Remote(brand), Servers::Between) => {
+                matches!(brand, Brand::Consul | Brand::PostgreSql)
+            }
             (Store::Remote(brand), Servers::Redis) => matches!(brand, Brand::Redis),
         }
     }

@@ -275,6 +275,11 @@ pub(crate) trait Cluster: Send {
         }
     }
 
+    /// Starts an agent that passes requests on to the members.
+    fn agent(&self) -> Consul {
+        panic!("it has no agents");
+    }
+
     /// The API server that it is.
     fn api_server(&mut self) -> &mut ApiServer {
         panic!("it is no API server");
@@ -319,6 +324,10 @@ impl Cluster for Consul {
 
     fn leader(&self) -> usize {
         Self::leader(self)
+    }
+
+    fn agent(&self) -> Consul {
+        Self::agent(self)
     }
 }
 

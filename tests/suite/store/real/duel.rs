@@ -3,8 +3,9 @@
 use elect_testkit::fault::{Cgroup, Network, Outcome, TcpProxy, Traced};
 use elect_testkit::oracle::{Flag, Run};
 use elect_testkit::program::children;
-use elect_testkit::servers::{PgBouncer, Place};
+use elect_testkit::servers::Place;
 
+use super::between::Between;
 use super::cluster::Cluster;
 use super::rows::{Rows, Server};
 use super::store::{Ground, Store};
@@ -20,8 +21,8 @@ pub(crate) enum Route {
     Direct,
     /// A proxy.
     Proxy,
-    /// A pooler of PostgreSQL.
-    Pooler,
+    /// A pooler of PostgreSQL, or an agent of Consul.
+    Between,
     /// A network: the store, A and B have a machine each.
     Network,
 }
@@ -62,7 +63,7 @@ pub(crate) struct Duel {
     pub(crate) end: Flag,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) proxy: Option<TcpProxy>,
-    pub(crate) pooler: Option<PgBouncer>,
+    pub(crate) between: Option<Between>,
     pub(crate) network: Option<Arc<Network>>,
     /// The member that A talks to, which leads the others.
     pub(crate) near: usize,
@@ -87,10 +88,10 @@ impl Duel {
         let ground = Ground::start_as(store, setting.members, setting.server, &place);
         let (near, addresses) = (ground.leader(), ground.addresses());
         let proxy = (setting.route == Route::Proxy).then(|| TcpProxy::start(addresses[near]));
-        let pooler = (setting.route == Route::Pooler).then(|| PgBouncer::start(addresses[near]));
+        let between = (setting.route == Route::Between).then(|| ground.between());
         let others = ground.url(&turned(&addresses, near + 1));
         let way = proxy.as_ref().map(TcpProxy::address);
-        let own = match way.or(pooler.as_ref().map(PgBouncer::address)) {
+        let own = match way.or(between.as_ref().map(Between::address)) {
             Some(way) => ground.url(&[way]),
             None => ground.url(&turned(&addresses, near)),
         };
@@ -130,7 +131,7 @@ impl Duel {
             end,
             cgroup,
             proxy,
-            pooler,
+            between,
             network,
             near,
             witness,
@@ -153,8 +154,8 @@ impl Duel {
         self.ground.rows()
     }
 
-    pub(crate) fn pooler(&mut self) -> &mut PgBouncer {
-        self.pooler.as_mut().expect("a pooler")
+    pub(crate) fn between(&mut self) -> &mut Between {
+        self.between.as_mut().expect("a process between A and the store")
     }
 
     pub(crate) fn proxy(&self) -> &TcpProxy {
@@ -195,8 +196,8 @@ impl Duel {
         if let Some(cluster) = self.ground.cluster() {
             cluster.heal();
         }
-        if let Some(pooler) = &mut self.pooler {
-            pooler.revive();
+        if let Some(between) = &mut self.between {
+            between.revive();
         }
         if let Some(network) = &self.network {
             network.heal(A);

@@ -1,6 +1,7 @@
 //! The program on real stores: the faults of every kind, on each of them.
 
 mod balancer;
+mod between;
 mod birth;
 pub(crate) mod case;
 pub(crate) mod cases;
@@ -56,7 +57,7 @@ macro_rules! faults {
         on api servers: $($api:ident)*;
         on rows: $($row:ident)*;
         on rows, for long: $($long:ident)*;
-        behind poolers: $($pooler:ident)*;
+        behind another: $($behind:ident)*;
         on redis: $($redis:ident)*;
         a sample on rows: $($sample:ident)*;
     ) => {
@@ -77,7 +78,7 @@ macro_rules! faults {
         }
         mod consul {
             $(#[test] fn $several() { super::survive(super::CONSUL, stringify!($several)); })*
-            faults! { @deep CONSUL $($any)* $($remote)* }
+            faults! { @deep CONSUL $($any)* $($remote)* $($behind)* }
         }
         mod mariadb {
             $(#[test] fn $sample() { super::survive(super::MARIADB, stringify!($sample)); })*
@@ -86,8 +87,8 @@ macro_rules! faults {
         mod postgresql {
             $(#[test] fn $sample() { super::survive(super::POSTGRESQL, stringify!($sample)); })*
             $(#[test] fn $row() { super::survive(super::POSTGRESQL, stringify!($row)); })*
-            $(#[test] fn $pooler() { super::survive(super::POSTGRESQL, stringify!($pooler)); })*
-            faults! { @deep POSTGRESQL $($any)* $($remote)* $($row)* $($long)* $($pooler)* }
+            $(#[test] fn $behind() { super::survive(super::POSTGRESQL, stringify!($behind)); })*
+            faults! { @deep POSTGRESQL $($any)* $($remote)* $($row)* $($long)* $($behind)* }
         }
         mod redis {
             $(#[test] fn $sample() { super::survive(super::REDIS, stringify!($sample)); })*
@@ -99,22 +100,20 @@ macro_rules! faults {
 
         #[test]
         fn every_fault_has_its_tests() {
-            let about = |stores: [bool; 6]| -> Vec<_> {
-                let all = [Store::File, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS];
+            let about = |stores: [bool; 7]| -> Vec<_> {
+                let all = [Store::File, CONSUL, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS];
                 let is_meant = |case: &&case::Case| all.map(|it| case.is_about(it)) == stores;
                 cases().filter(is_meant).map(|case| case.name).collect()
             };
-            assert_eq!(about([true; 6]), [$(stringify!($any)),*]);
-            assert_eq!(about([false, true, true, true, true, true]), [$(stringify!($remote)),*]);
-            assert_eq!(about([false, true, false, false, false, false]), [$(stringify!($several)),*]);
-            assert_eq!(about([false, false, true, false, false, false]), [$(stringify!($api)),*]);
+            assert_eq!(about([true; 7]), [$(stringify!($any)),*]);
+            assert_eq!(about([false, true, true, true, true, true, true]), [$(stringify!($remote)),*]);
+            assert_eq!(about([false, true, true, false, false, false, false]), [$(stringify!($several)),*]);
+            assert_eq!(about([false, false, false, true, false, false, false]), [$(stringify!($api)),*]);
             let rows = [$(stringify!($row),)* $(stringify!($long)),*];
-            assert_eq!(about([false, false, false, true, true, true]), rows);
-            assert_eq!(about([false, false, false, false, true, false]), [$(stringify!($pooler)),*]);
-            assert_eq!(about([false, false, false, false, false, true]), [$(stringify!($redis)),*]);
-            for other in [CONSUL, ZOOKEEPER] {
-                assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(other)));
-            }
+            assert_eq!(about([false, false, false, false, true, true, true]), rows);
+            assert_eq!(about([false, true, false, false, false, true, false]), [$(stringify!($behind)),*]);
+            assert_eq!(about([false, false, false, false, false, false, true]), [$(stringify!($redis)),*]);
+            assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(ZOOKEEPER)));
         }
     };
 }
@@ -223,11 +222,13 @@ faults! {
     replica_promoted_without_the_win
     backup_put_back
     ;
-    behind poolers:
-    pooler_killed
-    pooler_started_again
+    behind another:
+    between_killed
+    between_started_again
     ;
     on redis:
+    sentinel_promotes
+    slot_moved
     flushed
     server_started_again_with_nothing
     ;

@@ -3,7 +3,8 @@
 use elect_record::table::Table as _;
 use elect_testkit::fault::{Disk, Mode};
 use elect_testkit::run;
-use elect_testkit::servers::{DatabaseServer, DatabaseSetup, Place, Process};
+use elect_testkit::servers::redis_nodes::{RedisNodes, give_rows, move_rows, offer_rows};
+use elect_testkit::servers::{DatabaseServer, DatabaseSetup, Place, Process, Redis, Sentinel};
 
 use super::case::{Case, Ending, case};
 use super::cases::{ALONE, ROOMY};
@@ -30,6 +31,10 @@ pub(crate) enum Server {
     BackUp,
     /// It saves nothing, as Redis can be told.
     Forgetful,
+    /// It has a replica, which a Sentinel promotes when it is gone.
+    Sentinel,
+    /// Nodes of Redis, one of which has all rows.
+    Nodes,
 }
 
 /// How often connections are cut.
@@ -42,8 +47,8 @@ const ROOM: u32 = 100_000;
 /// Redis saves nothing.
 const NOTHING: &str = "--appendonly no";
 
-const POOLER: Setting = Setting { route: Route::Pooler, ..ALONE };
-const ROOMY_POOLER: Setting = Setting { route: Route::Pooler, ..ROOMY };
+const BETWEEN: Setting = Setting { route: Route::Between, ..ALONE };
+const ROOMY_BETWEEN: Setting = Setting { route: Route::Between, ..ROOMY };
 const ROOMY_PROXY: Setting = Setting { route: Route::Proxy, ..ROOMY };
 
 const fn with(server: Server) -> Setting {
@@ -62,15 +67,13 @@ pub(crate) const ROWS: &[Case] = &[
     )
     .of_rows(),
     case(
-        "pooler_killed",
-        "48 pgbouncer killed, for longer than the lease",
-        POOLER,
+        "between_killed",
+        "48 pgbouncer or Consul's agent killed, for longer than the lease",
+        BETWEEN,
         Ending::Expires,
-        |duel| {
-            duel.pooler().kill();
-        },
+        |duel| duel.between().kill(),
     )
-    .of_poolers(),
+    .of_those_between(),
     case(
         "synchronous_replica_promoted",
         "50 primary killed, its synchronous replica promoted",
@@ -128,16 +131,16 @@ pub(crate) const ROWS: &[Case] = &[
     )
     .of_rows(),
     case(
-        "pooler_started_again",
-        "48 pgbouncer killed, and started again at once",
-        ROOMY_POOLER,
+        "between_started_again",
+        "48 pgbouncer or Consul's agent killed, and started again at once",
+        ROOMY_BETWEEN,
         Ending::Rides,
         |duel| {
-            duel.pooler().kill();
-            duel.pooler().revive();
+            duel.between().kill();
+            duel.between().revive();
         },
     )
-    .of_poolers(),
+    .of_those_between(),
     case(
         "replica_promoted",
         "50 primary killed, its replica promoted without the renewals of a TTL",
@@ -184,6 +187,22 @@ pub(crate) const ROWS: &[Case] = &[
         |duel| duel.rows().go_back(),
     )
     .of_rows(),
+    case(
+        "sentinel_promotes",
+        "50 primary killed, its replica promoted by a Sentinel",
+        with(Server::Sentinel),
+        Ending::Rides,
+        |duel| duel.rows().primary.kill(),
+    )
+    .of_redis(),
+    case(
+        "slot_moved",
+        "55 slot of the rows moved to another node",
+        with(Server::Nodes),
+        Ending::Rides,
+        |duel| duel.rows().move_slot(),
+    )
+    .of_redis(),
     case("flushed", "53 FLUSHALL", ALONE, Ending::Forgotten, |duel| {
         duel.rows().primary.ask("FLUSHALL");
     })
@@ -232,6 +251,9 @@ pub(crate) struct Rows {
     pub(crate) brand: Brand,
     pub(crate) primary: Box<dyn DatabaseServer>,
     replica: Option<Box<dyn DatabaseServer>>,
+    sentinel: Option<Sentinel>,
+    /// All nodes but the primary, which has the rows.
+    nodes: Vec<Redis>,
     /// The name of a copy of the primary's data.
     backup: String,
     clock: Option<WallClock>,
@@ -241,6 +263,10 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn start(brand: Brand, server: Server, place: &Place) -> Self {
+        if server == Server::Nodes {
+            let RedisNodes { home, others } = RedisNodes::start();
+            return Self { nodes: others, ..Self::of(brand, Box::new(home)) };
+        }
         let clock = (server == Server::WrongClock).then(WallClock::new);
         let disk = (server == Server::SmallDisk).then(|| Disk::of_kib(ROOM));
         let under = clock.as_ref().map(|clock| {
@@ -258,9 +284,13 @@ impl Rows {
                 Vec::new()
             },
         });
-        let mut rows = Self { brand, primary, replica: None, backup: String::new(), clock, disk };
+        let mut rows = Self { clock, disk, ..Self::of(brand, primary) };
         match server {
-            Server::Plain | Server::WrongClock | Server::SmallDisk | Server::Forgetful => {}
+            Server::Plain
+            | Server::WrongClock
+            | Server::SmallDisk
+            | Server::Forgetful
+            | Server::Nodes => {}
             Server::Replica => rows.replica = Some(rows.primary.replica()),
             Server::SynchronousReplica => {
                 rows.replica = Some(rows.primary.replica());
@@ -274,8 +304,33 @@ impl Rows {
                 rows.make_table();
                 rows.backup = rows.primary.back_up();
             }
+            Server::Sentinel => {
+                rows.replica = Some(rows.primary.replica());
+                rows.sentinel = Some(Sentinel::start(rows.primary.address(), 1));
+            }
         }
         rows
+    }
+
+    fn of(brand: Brand, primary: Box<dyn DatabaseServer>) -> Self {
+        Self {
+            brand,
+            primary,
+            replica: None,
+            sentinel: None,
+            nodes: Vec::new(),
+            backup: String::new(),
+            clock: None,
+            disk: None,
+        }
+    }
+
+    /// Returns the URL for a candidate that reaches the servers at these addresses.
+    pub(crate) fn url(&self, addresses: &[SocketAddr]) -> String {
+        match &self.sentinel {
+            Some(sentinel) => format!("{}?sentinel=jobs", self.brand.url(&[sentinel.address()])),
+            None => self.brand.url(addresses),
+        }
     }
 
     fn make_table(&self) {
@@ -300,6 +355,14 @@ impl Rows {
         self.replica().promote();
     }
 
+    /// Another node gets the rows.
+    fn move_slot(&self) {
+        let [to, other] = [&self.nodes[0], &self.nodes[1]];
+        offer_rows(&*self.primary, to);
+        move_rows(&*self.primary, to);
+        give_rows(to, &[to, &*self.primary, other]);
+    }
+
     fn go_back(&mut self) {
         self.primary.restore(&self.backup);
     }
@@ -319,7 +382,9 @@ impl Rows {
 
 impl Cluster for Rows {
     fn addresses(&self) -> Vec<SocketAddr> {
-        [&self.primary].into_iter().chain(&self.replica).map(|server| server.address()).collect()
+        let servers = [&self.primary].into_iter().chain(&self.replica);
+        let nodes = self.nodes.iter().map(Redis::address);
+        servers.map(|server| server.address()).chain(nodes).collect()
     }
 
     fn member(&mut self, _: usize) -> &mut Process {

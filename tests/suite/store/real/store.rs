@@ -1,7 +1,8 @@
 //! The stores of the table of faults: those with servers, and the local disk.
 
-use elect_testkit::servers::Place;
+use elect_testkit::servers::{PgBouncer, Place};
 
+use super::between::Between;
 use super::cluster::{Brand, Cluster};
 use super::rows::{Rows, Server};
 use crate::prelude::*;
@@ -92,7 +93,16 @@ impl Ground {
         match self {
             Self::Folder(folder) => format!("file://{}", folder.path().join("state").display()),
             Self::Cluster(brand, _) => brand.url(addresses),
-            Self::Rows(rows) => rows.brand.url(addresses),
+            Self::Rows(rows) => rows.url(addresses),
+        }
+    }
+
+    /// Starts a process that passes requests on to the store.
+    pub(crate) fn between(&self) -> Between {
+        match self {
+            Self::Folder(_) => panic!("nothing is between"),
+            Self::Cluster(_, cluster) => Between::Agent(Box::new(cluster.agent())),
+            Self::Rows(rows) => Between::Pooler(PgBouncer::start(rows.primary.address())),
         }
     }
 }

@@ -105,7 +105,7 @@ pub use examination::{
 };
 pub use key::{Key, KeyError};
 pub use profile::{Cadence, Judge, Lease, Order, Profile, Promise};
-pub use seat::{Holds, Refreshed, Seat, Standing, Validity, Wake, awake, first_of, never};
+pub use seat::{Doubt, Holds, Refreshed, Seat, Standing, Validity, Wake, awake, first_of, never};
 pub use store::{Removal, Scope, Store};
 pub use store_id::StoreId;
 pub use store_kind::{FuzzTarget, StoreKind};

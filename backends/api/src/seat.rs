@@ -83,9 +83,9 @@ pub trait Seat: Send {
         None
     }
 
-    /// The time until it is settled whether the leader is alive, counted from the last [`Seat::refresh`]. `None` if that
-    /// takes no time, or is not known.
-    fn settles_within(&self) -> Option<Duration> {
+    /// The reason why it is not settled yet whether this candidate leads next, and how long that may take, counted from
+    /// the last [`Seat::refresh`]. `None` if that takes no time, or is not known.
+    fn doubt(&self) -> Option<Doubt> {
         None
     }
 
@@ -180,6 +180,15 @@ impl Standing {
         }
         self
     }
+}
+
+/// A question that only time answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Whether the leader is alive, which takes so long.
+    Leader(Duration),
+    /// Whether a leader exists whose record the store may have lost, which takes so long.
+    Store(Duration),
 }
 
 /// A hint that the standing may have changed (law 4). It may come late, without a reason, or never.

@@ -53,6 +53,16 @@ impl<M: PartialEq> Unchanged<M> {
         self.span >= ttl
     }
 
+    /// The mark of the entry at the newest look.
+    pub(crate) fn mark(&self) -> Option<&M> {
+        self.mark.as_ref().map(|(mark, _)| mark)
+    }
+
+    /// For how long the entry is known to be unchanged.
+    pub(crate) const fn span(&self) -> Duration {
+        self.span
+    }
+
     /// Returns whether the entry was seen to change, so that its holder was alive at that time.
     pub(crate) const fn lives(&self) -> bool {
         self.has_changed

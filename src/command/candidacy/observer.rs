@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use elect_api::{Boottime, Candidate, ElectionName, Entry, Error, Survey, Token};
+use elect_api::{Boottime, Candidate, Doubt, ElectionName, Entry, Error, Survey, Token};
 
 use super::environment::is_our_ancestor;
 use super::{Feed, Service};
@@ -179,12 +179,24 @@ impl<'a> Observer<'a> {
         self.leads.then(|| self.shared.token()).flatten()
     }
 
-    fn in_doubt(&self, told: Told<'_>, left: Duration) {
-        let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
-        let text = format_args!(
-            "the leader has not renewed its lease while elect looked on: it may be dead. elect waits {left} more to see"
-        );
-        told.say(self.being_led, text);
+    fn in_doubt(&self, told: Told<'_>, doubt: Doubt) {
+        let words =
+            |left: Duration| humantime::format_duration(Duration::from_secs(left.as_secs()));
+        match doubt {
+            Doubt::Leader(left) => told.say(
+                self.being_led,
+                format_args!(
+                    "the leader has not renewed its lease while elect looked on: it may be dead. elect waits {} more \
+                     to see",
+                    words(left)
+                ),
+            ),
+            Doubt::Store(left) => told.warn(format_args!(
+                "the store may have lost the record of a leader, as one that is new, was emptied, was started again or \
+                 has failed over may have: elect waits {} more, so that such a leader has ended",
+                words(left)
+            )),
+        }
     }
 
     fn troubled(&mut self, told: Told<'_>, error: Error, pause: Duration) {
@@ -284,7 +296,7 @@ impl<'a> Observer<'a> {
         let told = Told { log: self.log, event: LogEvent::named(news.name()).with_token(token) };
         match news {
             News::Waiting { ahead } => self.waiting(told, ahead),
-            News::InDoubt(left) => self.in_doubt(told, left),
+            News::InDoubt(doubt) => self.in_doubt(told, doubt),
             News::Leading(token) => self.leading(told, token),
             News::Trouble(error, pause) => self.troubled(told, error, pause),
             News::Granted { asked, granted } => {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use elect_api::{
-    Boottime, Cell, Durability, Error, If, Refreshed, Seat, Standing, Token, Validity, Versioned,
-    WatchedCell, Written, stamp,
+    Boottime, Cell, Doubt, Durability, Error, If, Refreshed, Seat, Standing, Token, Validity,
+    Versioned, WatchedCell, Written, stamp,
 };
 use tokio::sync::Mutex;
 
@@ -153,24 +153,24 @@ impl Driver<'_> {
             Standing::Gone(why) => Answer::Gone(why),
         };
         let answer = Event::Replied(Ok(Reply::Standing(answer)));
-        let settles = self.settles_within().filter(|_| is_unsettled).map(Event::SettlesWithin);
+        let doubted = self.doubt().filter(|_| is_unsettled).map(Event::Doubted);
         let Some(control) = self.new_control(&control) else {
-            let Some(settles) = settles else { return answer };
+            let Some(doubted) = doubted else { return answer };
             self.pending.push_back(answer);
-            return settles;
+            return doubted;
         };
         // The survey may show another leader now.
         if waits && self.has_looked && self.observer.wants_surveys() {
             self.look(self.clock.now());
         }
-        self.pending.extend(settles);
+        self.pending.extend(doubted);
         self.pending.push_back(answer);
         Event::ControlRead(control)
     }
 
     /// Returns what the seat says, with which no call is under way.
-    fn settles_within(&self) -> Option<Duration> {
-        self.seat.as_ref()?.try_lock().ok()?.settles_within()
+    fn doubt(&self) -> Option<Doubt> {
+        self.seat.as_ref()?.try_lock().ok()?.doubt()
     }
 
     /// Returns the validity as the store gave it, unless a test wants the fault of counting from the reply.

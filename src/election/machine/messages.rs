@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use elect_api::{Boottime, Division, ElectionName, Error, Token};
+use elect_api::{Boottime, Division, Doubt, ElectionName, Error, Token};
 
 use crate::election::control::Control;
 use crate::election::{Call, Reply};
@@ -213,8 +213,8 @@ pub enum Event {
     Sick(String),
     /// These are the requests to the election from now on. The event precedes the answer that brought them.
     ControlRead(Control),
-    /// It takes this time to find out whether the leader is alive. The event precedes the answer that brought it.
-    SettlesWithin(Duration),
+    /// Only time tells whether this candidate leads next. The event precedes the answer that brought it.
+    Doubted(Doubt),
     /// The candidate must not lead, for this reason. It leaves the queue, or gives leadership up.
     Withdraw(String),
     /// The same, where giving leadership up is no failure: another candidate is to have it.
@@ -262,9 +262,9 @@ pub enum News {
         /// The number of entries ahead: the leader and the earlier waiters.
         ahead: usize,
     },
-    /// The candidates ahead may be dead, and the store will tell within this time. The candidate waits for that, though
-    /// its own wait is over.
-    InDoubt(Duration),
+    /// Only time tells whether the candidates ahead are dead, or whether another candidate leads. The candidate waits so
+    /// much longer for that, also if its own wait is over.
+    InDoubt(Doubt),
     /// The candidate leads.
     Leading(Token),
     /// The `--once` work is done, but that could not be recorded, for this reason.

@@ -181,7 +181,7 @@ impl Machine {
             Event::StepDown(why) => self.step_down(now, why),
             Event::Sick(why) => self.sick(now, &why),
             Event::ControlRead(control) => self.ordered(now, control),
-            Event::SettlesWithin(span) => self.contact.settles_within(span),
+            Event::Doubted(doubt) => self.contact.doubted(now, doubt),
             Event::Release(why) if matches!(self.phase, Phase::Leading(_)) => {
                 self.step_down(now, why);
             }
@@ -388,8 +388,9 @@ impl Machine {
         {
             self.say(Command::Tell(News::Waiting { ahead }));
         }
-        // A candidate with none ahead and no win is about to enter, and has no place yet.
-        if place != Place::Behind(0) {
+        // A candidate with none ahead and no win is about to enter, and has no place yet, unless it has to wait for a
+        // leader that the store may have forgotten.
+        if place != Place::Behind(0) || self.contact.doubts_the_store() {
             self.contact.place(now, &answer);
         }
         if matches!(place, Place::Behind(_)) {

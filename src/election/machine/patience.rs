@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Error, ErrorKind, Validity};
+use elect_api::{Boottime, Doubt, Error, ErrorKind, Validity};
 
 use super::{Command, LetIn, Machine, News, Phase, Verdict, Wait};
 use crate::election::{Answer, Call};
@@ -55,8 +55,8 @@ pub(super) struct Contact {
     place: LastPlace,
     /// Since when the place is [unsettled](LastPlace::Unsettled), and whether that was reported.
     doubt: Option<(Boottime, bool)>,
-    /// How long it takes to settle the place, as far as the store says.
-    settles_within: Option<Duration>,
+    /// The reason for the doubt, and when the store gave it, as far as it did.
+    doubted: Option<(Doubt, Boottime)>,
     /// Whether another candidate on this machine blocks the way to a place. The store is not to blame for that.
     is_blocked: bool,
     /// Whether an entry of this candidate may be in the store.
@@ -101,7 +101,7 @@ impl Contact {
             answered: None,
             place: LastPlace::Never,
             doubt: None,
-            settles_within: None,
+            doubted: None,
             is_blocked: false,
             may_have_entry: false,
             refuses: None,
@@ -159,12 +159,17 @@ impl Contact {
         };
         let is_unsettled = self.place == LastPlace::Unsettled;
         self.doubt = is_unsettled.then(|| self.doubt.unwrap_or((now, false)));
-        self.settles_within = self.settles_within.filter(|_| is_unsettled);
+        self.doubted = self.doubted.filter(|_| is_unsettled);
     }
 
-    /// Takes in how long it takes to settle the place of the next answer.
-    pub(super) const fn settles_within(&mut self, span: Duration) {
-        self.settles_within = Some(span);
+    /// Takes in why the next answer does not settle the place.
+    pub(super) const fn doubted(&mut self, now: Boottime, doubt: Doubt) {
+        self.doubted = Some((doubt, now));
+    }
+
+    /// Returns whether the store may have lost the record of a leader.
+    pub(super) const fn doubts_the_store(&self) -> bool {
+        matches!(self.doubted, Some((Doubt::Store(_), _)))
     }
 
     /// Returns whether the candidates ahead may all be dead. The store settles that after the length of their lease, if
@@ -326,8 +331,20 @@ impl Machine {
     /// Returns whether the candidate may lead soon after the time that the user gave, as the candidates ahead may be
     /// dead. A lease that lasts longer than the candidate waits for that is no reason to wait.
     fn is_worth_waiting(&self) -> bool {
-        let doubt = self.timing.doubt();
-        self.contact.may_be_next() && self.contact.settles_within.is_none_or(|span| span <= doubt)
+        let is_longer =
+            |(doubt, _)| matches!(doubt, Doubt::Leader(span) if span > self.timing.doubt());
+        self.contact.may_be_next() && !self.contact.doubted.is_some_and(is_longer)
+    }
+
+    /// The time until which the candidate waits to know its place, beyond the user's limit.
+    fn doubt_ends(&self) -> Option<Boottime> {
+        let (since, _) = self.contact.doubt?;
+        let forgotten = match self.contact.doubted {
+            // Then a leader that was ahead, too, may be dead.
+            Some((Doubt::Store(left), seen)) => (seen + left).max(since),
+            _ => since,
+        };
+        Some(forgotten + self.timing.doubt())
     }
 
     /// The time at which waiting, or trying to get a place, ends.
@@ -340,8 +357,8 @@ impl Machine {
             Wait::No => Some(self.began + self.timing.connect_timeout),
             Wait::Forever => None,
         };
-        if let (true, Some((since, _))) = (self.is_worth_waiting(), self.contact.doubt) {
-            return wait.map(|end| end.max(since + self.timing.doubt()));
+        if let (true, Some(settled)) = (self.is_worth_waiting(), self.doubt_ends()) {
+            return wait.map(|end| end.max(settled));
         }
         let answers_well = self.contact.has_answered && self.contact.trouble.is_none();
         let has_place = self.contact.place != LastPlace::Never || self.contact.is_blocked;
@@ -356,12 +373,14 @@ impl Machine {
         }
     }
 
-    /// The time to report that the candidate still waits although its wait is over, unless that was reported.
+    /// The time to report that the candidate still waits although its wait is over or no candidate seems to lead, unless
+    /// that was reported.
     pub(super) fn doubt_is_told(&self) -> Option<Boottime> {
         let (since, false) = self.contact.doubt? else { return None };
         let end = match self.rules.wait {
             Wait::No => self.began,
             Wait::For(limit) => self.began + limit,
+            Wait::Forever if self.contact.doubts_the_store() => self.began,
             Wait::Forever => return None,
         };
         let worth_telling = PASSING_DOUBT.max(self.timing.renew_interval * 2);
@@ -369,10 +388,13 @@ impl Machine {
     }
 
     pub(super) fn tell_doubt(&mut self, now: Boottime) {
-        let Some((since, is_told)) = &mut self.contact.doubt else { return };
+        let Some((_, is_told)) = &mut self.contact.doubt else { return };
         *is_told = true;
-        let left = (*since + self.timing.doubt()).since(now);
-        self.say(Command::Tell(News::InDoubt(left)));
+        let doubt = match self.contact.doubted {
+            Some((Doubt::Store(left), seen)) => Doubt::Store((seen + left).since(now)),
+            _ => Doubt::Leader(self.doubt_ends().unwrap_or(now).since(now)),
+        };
+        self.say(Command::Tell(News::InDoubt(doubt)));
     }
 
     pub(super) fn lose_patience(&mut self, now: Boottime) {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Holds, Refreshed, Seat,
-    Standing, Store, Ticket, Versioned, Wake, WatchedCell, Written, awake, first_of,
+    Boottime, Candidate, Cell, Doubt, Durability, ElectionName, Error, ErrorKind, Holds, Refreshed,
+    Seat, Standing, Store, Ticket, Versioned, Wake, WatchedCell, Written, awake, first_of,
 };
 use futures_util::future::{BoxFuture, join_all};
 
@@ -350,6 +350,11 @@ impl Seat for SlotsSeat {
     fn ticket(&self) -> Option<Ticket> {
         let places = self.leading.iter().chain(&self.door).chain(&self.parts);
         join_tickets(places.filter_map(Standpoint::ticket).chain(self.leaving.tickets()))
+    }
+
+    fn doubt(&self) -> Option<Doubt> {
+        // A store that may have lost a record may have lost those of all slots.
+        self.parts.first().or(self.door.as_ref())?.seat.doubt()
     }
 
     fn holds(&self) -> Holds<'_> {

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{
-    Boottime, Candidate, Cell, Durability, Error, ErrorKind, Refreshed, Seat, Standing, Ticket,
-    Token, Validity, Versioned, Wake, WatchedCell, Written, awake, never, stamp,
+    Boottime, Candidate, Cell, Doubt, Durability, Error, ErrorKind, Refreshed, Seat, Standing,
+    Ticket, Token, Validity, Versioned, Wake, WatchedCell, Written, awake, never, stamp,
 };
 
 use self::far::Far;
@@ -29,6 +29,7 @@ use crate::documents::{Document, Listing, Name, Purpose};
 use crate::election::{Election, Known, Step, read};
 use crate::guards::{Guard, is_off};
 use crate::line::Line;
+use crate::table::LONGEST_LEASE;
 use crate::unchanged::Unchanged;
 use crate::{Listed, Record, data, ticket};
 
@@ -338,8 +339,13 @@ impl RecordSeat {
 
 #[async_trait]
 impl Seat for RecordSeat {
-    fn settles_within(&self) -> Option<Duration> {
-        self.held.map(|(_, ttl)| ttl)
+    fn doubt(&self) -> Option<Doubt> {
+        match self.holder.mark() {
+            Some((_, _, Some(_))) => {
+                Some(Doubt::Store(LONGEST_LEASE.saturating_sub(self.holder.span())))
+            }
+            _ => self.held.map(|(_, ttl)| Doubt::Leader(ttl)),
+        }
     }
 
     async fn refresh(&mut self, now: Boottime) -> Result<Refreshed, Error> {

@@ -283,14 +283,17 @@ impl<T: Table> Documents for TableDocuments<T> {
         let Some(seen) = seen.filter(|seen| seen.version == expected) else {
             return Ok(Swapped::No);
         };
+        let mut is_doubted = false;
         let mut is_waited_for = false;
         if let Document::Record(record) = document {
             // What the writer knows of the lease must be of the epoch that the write asserts.
             if *record.doubt.as_ref().unwrap_or(&record.epoch) != seen.epoch.name {
                 return Ok(Swapped::No);
             }
-            is_waited_for =
-                expected == 0 && record.doubt.is_none() && seen.epoch.age < LONGEST_LEASE;
+            is_doubted = record.doubt.is_some();
+            // Only a candidate that has waited takes a lease in doubt.
+            let may_be_taken = expected == 0 || seen.is_doubted && purpose == Purpose::Enter;
+            is_waited_for = may_be_taken && !is_doubted && seen.epoch.age < LONGEST_LEASE;
         }
         let version = self.with(|known| known.next(election, expected));
         let mut body = body::of(version, document)?;
@@ -310,7 +313,8 @@ impl<T: Table> Documents for TableDocuments<T> {
                     self.note_wait(&epoch).await;
                 }
                 let (tag, cells) = (Some(tag), body.cells);
-                let seen = Seen { version, tag, epoch, cells, is_ours: true, control, heard };
+                let seen =
+                    Seen { version, tag, epoch, is_doubted, cells, is_ours: true, control, heard };
                 self.with(|known| known.rows.insert((election.clone(), name), seen));
                 Ok(Swapped::Yes(version))
             }

@@ -29,6 +29,8 @@ pub(super) struct Seen {
     pub(super) version: u64,
     pub(super) tag: Option<Tag>,
     pub(super) epoch: Epoch,
+    /// Whether the lease in it is in doubt, because of another epoch.
+    pub(super) is_doubted: bool,
     pub(super) cells: String,
     /// Whether this process has written it.
     pub(super) is_ours: bool,
@@ -64,9 +66,13 @@ impl Seen {
     ) -> Self {
         let version = stored.map_or(0, |stored| stored.version);
         let control = stored.map_or(0, |stored| control(&stored.document));
+        let is_doubted = match stored.map(|stored| &stored.document) {
+            Some(Document::Record(record)) => record.doubt.is_some() || record.epoch != epoch.name,
+            _ => false,
+        };
         let (tag, cells) = row.map(|row| (row.tag, row.body.cells)).unzip();
         let cells = cells.unwrap_or_default();
-        Self { version, tag, epoch, cells, is_ours: false, control, heard }
+        Self { version, tag, epoch, is_doubted, cells, is_ours: false, control, heard }
     }
 }
 

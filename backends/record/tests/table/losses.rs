@@ -165,6 +165,23 @@ fn a_request_ends_no_doubt() {
         let written = ground.store().write(&election(), Cell::Control, b"x", asks).await;
         assert!(matches!(written, Ok(Written::Yes(_))), "{written:?}");
         assert!(ground.seconds_until_led(&mut b).await >= LONGEST_LEASE.as_secs());
+        // The wait serves others as well, though the record was there.
+        let mut c = ground.seat("c", &"other".parse().expect("a name"), TTL).await;
+        assert_eq!(ground.seconds_until_led(&mut c).await, 0);
+    });
+}
+
+/// A leader that goes on after a fail-over has not waited for those of other elections.
+#[test]
+fn a_leader_that_goes_on_has_not_waited_for_others() {
+    run("a leader that goes on", async {
+        let ground = Ground::new();
+        let mut a = ground.seat("a", &election(), TTL).await;
+        ground.leads(&mut a).await.expect("it leads");
+        ground.table.lose(0);
+        ground.leads(&mut a).await.expect("it leads");
+        let mut b = ground.seat("b", &"other".parse().expect("a name"), TTL).await;
+        assert!(ground.seconds_until_led(&mut b).await >= LONGEST_LEASE.as_secs());
     });
 }
 

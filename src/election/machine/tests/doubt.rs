@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::Lease;
+use elect_api::{Boottime, Doubt, Lease};
 
 use super::{ETCD, Transcript, after, at, leading, rules, unreachable, waiting, word};
 use crate::election::machine::{Command, Event, News, Rules, Wait};
@@ -19,7 +19,11 @@ fn no_wait_is_decided_by_the_first_answer() {
 
 /// Returns the answer that the candidate ahead may be dead.
 fn unsettled() -> Event {
-    Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead: 1, alive: false })))
+    unsettled_behind(1)
+}
+
+fn unsettled_behind(ahead: usize) -> Event {
+    Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead, alive: false })))
 }
 
 /// Returns a candidate that got this answer at each look up to `second`, and then looks again.
@@ -83,7 +87,9 @@ fn no_candidate_waits_for_a_doubt_that_lasts_too_long() {
             while now <= at(end) {
                 said.extend(transcript.machine.step(now, Event::Tick));
                 if transcript.machine.request.call() == Some(&Call::Refresh) {
-                    said.extend(transcript.machine.step(now, Event::SettlesWithin(after(span))));
+                    said.extend(
+                        transcript.machine.step(now, Event::Doubted(Doubt::Leader(after(span)))),
+                    );
                     said.extend(transcript.machine.step(now, unsettled()));
                 }
                 let Some(next) = transcript.machine.next_tick() else { break };
@@ -95,30 +101,58 @@ fn no_candidate_waits_for_a_doubt_that_lasts_too_long() {
     }
 }
 
+/// What a candidate says until that time, of a doubt that the store explains so at first, or does not explain.
+fn told(wait: Wait, until: f64, doubt: Option<Doubt>) -> Vec<(Boottime, Doubt)> {
+    // A store that may have lost a record shows no leader.
+    let ahead = usize::from(!matches!(doubt, Some(Doubt::Store(_))));
+
+    let mut transcript = Transcript::joined(ETCD, Rules { wait, ..rules() });
+    let began = at(0.1);
+    let doubted = |now: Boottime| match doubt {
+        Some(Doubt::Store(span)) => Some(Doubt::Store(span.saturating_sub(now.since(began)))),
+        other => other,
+    };
+    let mut told = Vec::new();
+    let mut commands = Vec::new();
+    let mut now = began;
+    loop {
+        if transcript.machine.request.call() == Some(&Call::Refresh) {
+            if let Some(doubt) = doubted(now) {
+                commands.extend(transcript.machine.step(now, Event::Doubted(doubt)));
+            }
+            commands.extend(transcript.machine.step(now, unsettled_behind(ahead)));
+        }
+        told.extend(commands.drain(..).filter_map(|command| match command {
+            Command::Tell(News::InDoubt(left)) => Some((now, left)),
+            _ => None,
+        }));
+        now = transcript.machine.next_tick().expect("a tick");
+        if now >= at(until) {
+            return told;
+        }
+        commands.extend(transcript.machine.step(now, Event::Tick));
+    }
+}
+
 #[test]
 fn a_candidate_in_doubt_reports_it_once_and_not_at_once() {
-    let told = |wait, until: f64| {
-        let mut transcript = Transcript::joined(ETCD, Rules { wait, ..rules() });
-        transcript.tell(0.1, unsettled(), &[]);
-        let mut told = Vec::new();
-        loop {
-            let now = transcript.machine.next_tick().expect("a tick");
-            if now >= at(until) {
-                return told;
-            }
-            for command in transcript.machine.step(now, Event::Tick) {
-                match command {
-                    Command::Tell(News::InDoubt(left)) => told.push((now, left)),
-                    Command::Ask(_) => _ = transcript.machine.step(now, unsettled()),
-                    _ => {}
-                }
-            }
-        }
-    };
-    assert_eq!(told(Wait::No, 5.0), []);
-    assert_eq!(told(Wait::No, 20.0), [(at(5.1), after(17.5))]);
-    assert_eq!(told(Wait::For(after(10.0)), 20.0), [(at(10.0), after(12.6))]);
-    assert_eq!(told(Wait::Forever, 60.0), []);
+    let leader = |left| Doubt::Leader(after(left));
+    assert_eq!(told(Wait::No, 5.0, None), []);
+    assert_eq!(told(Wait::No, 20.0, None), [(at(5.1), leader(17.5))]);
+    assert_eq!(told(Wait::For(after(10.0)), 20.0, None), [(at(10.0), leader(12.6))]);
+    assert_eq!(told(Wait::Forever, 60.0, None), []);
+    assert_eq!(told(Wait::Forever, 60.0, Some(leader(15.0))), []);
+}
+
+/// The store may have lost the record of a leader: then no candidate leads for a time, and none is seen to.
+#[test]
+fn a_candidate_waits_for_a_leader_that_the_store_may_have_forgotten_and_says_so_in_any_case() {
+    let store = |left| Doubt::Store(after(left));
+    for wait in [Wait::No, Wait::For(Duration::ZERO), Wait::Forever] {
+        assert_eq!(told(wait, 5.0, Some(store(60.0))), []);
+        assert_eq!(told(wait, 60.0, Some(store(60.0))), [(at(5.1), store(55.0))]);
+    }
+    assert_eq!(told(Wait::For(after(10.0)), 60.0, Some(store(60.0))), [(at(10.0), store(50.1))]);
 }
 
 #[test]

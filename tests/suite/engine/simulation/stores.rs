@@ -4,9 +4,9 @@
 use async_trait::async_trait;
 use elect::election::control as election;
 use elect_api::{
-    Cadence, Candidate, Cell, Durability, ElectionName, Error, If, Keys, Lease, Profile, Refreshed,
-    Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake, WatchedCell,
-    Written,
+    Cadence, Candidate, Cell, Doubt, Durability, ElectionName, Error, If, Keys, Lease, Profile,
+    Refreshed, Removal, Scope, Seat, Standing, Store, Survey, Ticket, Validity, Versioned, Wake,
+    WatchedCell, Written,
 };
 use elect_testkit::switches::{Part, is_off};
 use elect_zookeeper::{Anchors, Calls};
@@ -183,8 +183,8 @@ impl Seat for SeenSeat {
         Ok(written)
     }
 
-    fn settles_within(&self) -> Option<Duration> {
-        self.inner.settles_within()
+    fn doubt(&self) -> Option<Doubt> {
+        self.inner.doubt()
     }
 
     fn ticket(&self) -> Option<Ticket> {

@@ -390,7 +390,8 @@ impl Machine {
         }
         // A candidate with none ahead and no win is about to enter, and has no place yet, unless it has to wait for a
         // leader that the store may have forgotten.
-        if place != Place::Behind(0) || self.contact.doubts_the_store() {
+        let is_unsettled = matches!(answer, Answer::Waiting { alive: false, .. });
+        if place != Place::Behind(0) || is_unsettled && self.contact.doubts_the_store() {
             self.contact.place(now, &answer);
         }
         if matches!(place, Place::Behind(_)) {

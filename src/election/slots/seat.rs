@@ -251,14 +251,12 @@ impl SlotsSeat {
         let places: Vec<_> = self.parts.drain(..).filter(|place| place.is_in).collect();
         self.leaving.begin(places);
         match standing {
-            Standing::Waiting { ahead: 0, wake, .. } => {
-                Ok(self.waiting(0, Predecessors::beside(wake)))
-            }
             Standing::Waiting { ahead, alive, wake } => {
-                // A leader has to go as well as all those ahead at the door.
-                let may_be_next = self.entrant.is_in_haste && self.entrant.has_free_slot().await?;
+                let is_next =
+                    ahead == 0 || self.entrant.is_in_haste && self.entrant.has_free_slot().await?;
                 let others = Predecessors { are_known: alive, ..Predecessors::beside(wake) };
-                Ok(self.waiting(if may_be_next { 0 } else { ahead + 1 }, others))
+                // A leader has to go as well as all those ahead at the door.
+                Ok(self.waiting(if is_next { 0 } else { ahead + 1 }, others))
             }
             _ => {
                 if let Some(door) = &mut self.door {

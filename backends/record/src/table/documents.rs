@@ -399,7 +399,12 @@ impl<T: Table> Documents for TableDocuments<T> {
     ) -> Result<(), Error> {
         let notice = || self.table.vacated(election.as_str());
         let record = (election, Name::Record, version);
-        self.wait_for(record, false, is_news, |heard| heard.row, notice).await
+        tokio::select! {
+            biased;
+            // The candidate that is next reads the row anyway, so no read before that decides whether it should.
+            told = notice() => told,
+            found = self.wait_for(record, false, is_news, |heard| heard.row, notice) => found,
+        }
     }
 
     async fn wait_for_request(

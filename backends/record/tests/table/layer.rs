@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use elect_api::{Candidate, ElectionName, ErrorKind};
+use elect_api::{Candidate, ElectionName, ErrorKind, Standing, Store as _};
 use elect_record::table::{Body, Key, MemoryTable, Put, Table as _, TableDocuments};
 use elect_record::{
-    Document, Documents as _, Holder, Name, Purpose, Record, Removed, Stored, Swapped, Text, Waiter,
+    Document, Documents as _, Holder, Name, Purpose, Record, RecordStore, Removed, Stored, Swapped,
+    Text, Waiter,
 };
-use elect_testkit::election;
 use elect_testkit::sim::{Clock as _, TokioClock};
+use elect_testkit::{election, poll_n_eagerly};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -508,5 +509,32 @@ fn damaged_rows_and_other_layouts_are_refused_and_named() {
         let written = table.written.lock().expect("no panic").last().expect("one").clone();
         let expected = Body { has_same_cells: false, ..written.clone() };
         assert_eq!(Body::split(&written.joined()), expected);
+    });
+}
+
+/// The record, and whether its own waiter is still there.
+#[test]
+fn the_next_candidate_reads_two_rows_before_it_leads() {
+    run(async {
+        let (table, clock) = (Stallable::default(), TokioClock::default());
+        let seat = async |id: &str| {
+            let store = RecordStore::new(TableDocuments::new(table.clone()));
+            store.open(&election(), &Candidate::foreign(id), Duration::from_secs(15)).await
+        };
+        let (mut a, mut b) = (seat("a").await.expect("a seat"), seat("b").await.expect("a seat"));
+        a.refresh(clock.now()).await.expect("it leads");
+        let mut standing = None;
+        for _ in 0..3 {
+            standing = Some(b.refresh(clock.now()).await.expect("it waits").standing);
+        }
+        let Some(Standing::Waiting { wake, .. }) = standing else { panic!("it does not wait") };
+        let mut wake = pin!(wake);
+        assert!(poll_n_eagerly(50, &mut wake).await.is_none(), "nothing has changed");
+        a.resign(None).await.expect("a resign");
+        let before = table.reads.load(Ordering::Relaxed);
+        wake.await;
+        let standing = b.refresh(clock.now()).await.expect("an answer").standing;
+        assert!(matches!(standing, Standing::Leading { .. }));
+        assert_eq!(table.reads.load(Ordering::Relaxed) - before, 2);
     });
 }

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -264,9 +265,16 @@ impl<'a> Scratch<'a> {
         hosts.split(',').filter(|host| !host.is_empty()).map(ToOwned::to_owned).collect()
     }
 
+    /// Returns whether the URL names them, and not the environment.
+    pub(super) fn names_machines(&self) -> bool {
+        self.backend.through(&[(Ipv4Addr::LOCALHOST, 1).into()]).is_some()
+    }
+
     /// Returns whether connections to the store are encrypted.
     pub(super) fn is_secret(&self) -> bool {
-        self.backend.scheme().is_some_and(|scheme| scheme.ends_with("+tls"))
+        let is_secret =
+            |scheme: &str| scheme.ends_with("+tls") || ["rediss", "valkeys"].contains(&scheme);
+        self.backend.scheme().is_some_and(is_secret)
     }
 
     /// Waits until all processes of the last check are dead. Its candidates have been reaped before.

@@ -57,6 +57,11 @@ impl Check {
             if scratch.machines().is_empty() {
                 return Ok(CheckReport::skipped("no network leads to this store"));
             }
+            if !scratch.names_machines() {
+                return Ok(CheckReport::skipped(
+                    "the URL names no machine, so that no proxy can take its place: write the host into the URL",
+                ));
+            }
             if scratch.is_secret() {
                 return Ok(CheckReport::skipped(
                     "the store's certificate would not name the proxy",

@@ -98,11 +98,15 @@ impl elect_remote::Refusal for Refusal {
                 Unreachable,
                 "Consul's servers have no leader: see consul operator raft list-peers",
             ),
+            502..=504 if message.is_empty() => {
+                (Unreachable, "a balancer or a proxy before Consul reports it unavailable")
+            }
             _ => (Unreachable, ""),
         };
         // Who logs in matters only if that is what was refused.
         let login = if kind == Denied { login } else { "" };
-        let mut error = Error::new(kind, what).because(format!("{message} (HTTP {status})"));
+        let said = if message.is_empty() { "no words" } else { message.as_str() };
+        let mut error = Error::new(kind, what).because(format!("{said} (HTTP {status})"));
         for words in [advice, login] {
             if !words.is_empty() {
                 error = error.and(words);

@@ -65,6 +65,7 @@ const PRODUCT: Product = Product {
     no_tls: "it does not speak TLS, which ssl-mode asks for: set ssl_cert and ssl_key there, or write \
              ssl-mode=PREFERRED",
     password: "MYSQL_PWD",
+    hang_up: "",
 };
 
 /// The description of this kind of store, which elect needs before it opens one.

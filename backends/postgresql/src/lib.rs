@@ -57,6 +57,7 @@ const PRODUCT: Product = Product {
     names: ["sslrootcert", "sslcert", "sslkey"],
     no_tls: "it does not speak TLS, which sslmode asks for: set ssl=on there, or write sslmode=prefer",
     password: "PGPASSFILE",
+    hang_up: "",
 };
 
 /// The description of this kind of store, which elect needs before it opens one.

@@ -55,6 +55,7 @@ const PRODUCT: Product = Product {
     names: ["ca", "cert", "key"],
     no_tls: "it does not speak TLS, which the scheme asks for: set tls-port there, or write redis://",
     password: "REDISCLI_AUTH",
+    hang_up: "",
 };
 
 /// The description of this kind of store, which elect needs before it opens one.

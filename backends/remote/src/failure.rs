@@ -19,6 +19,8 @@ pub struct Product {
     pub no_tls: &'static str,
     /// What a password can stand in, besides elect's own settings, as in `PGPASSFILE`.
     pub password: &'static str,
+    /// Why it may close a connection without a word, besides being away; empty if it does not.
+    pub hang_up: &'static str,
 }
 
 /// Why there is no answer, or no good one. `R` is an answer that is an error.
@@ -125,7 +127,10 @@ impl Product {
             identity: format!("the options {cert} and {key}").into(),
         };
         let words = trouble.in_words(&hints);
-        let error = Error::new(trouble.kind(), format!("{what}: {words}")).of_the_way();
+        let mut error = Error::new(trouble.kind(), format!("{what}: {words}")).of_the_way();
+        if matches!(trouble, Trouble::HungUp) && !self.hang_up.is_empty() {
+            error = error.and(self.hang_up);
+        }
         match trouble.cause() {
             Some(cause) => error.because(cause),
             None => error,

@@ -65,8 +65,16 @@ impl Identity {
     pub fn admit(&self, place: &str, found: Option<&StoreId>) -> Result<(), Error> {
         let mut known = self.lock();
         let ours = match (&self.wanted, &*known) {
-            (Some(id), _) => Some((id, format!("the URL names the store {id}"))),
-            (None, Known::Store(id, at)) => Some((id, format!("{at} is the store {id}"))),
+            (Some(id), _) => Some((
+                id,
+                format!("the URL names the store {id}"),
+                "if it is meant, leave store-id out of the URL for one run: that gives it an id",
+            )),
+            (None, Known::Store(id, at)) => Some((
+                id,
+                format!("{at} is the store {id}"),
+                "if it was emptied on purpose, start elect again",
+            )),
             (None, _) => None,
         };
         match (ours, found) {
@@ -75,14 +83,12 @@ impl Identity {
                 *known = Known::Store(found.clone(), place.to_owned());
                 Ok(())
             }
-            (Some((ours, _)), Some(found)) if ours == found => Ok(()),
-            (Some((_, whose)), Some(found)) => Err(unfit(format!(
+            (Some((ours, ..)), Some(found)) if ours == found => Ok(()),
+            (Some((_, whose, _)), Some(found)) => Err(unfit(format!(
                 "{place} is another store, {found}: {whose}; with both, two could lead at once"
             ))),
-            (Some((_, whose)), None) => Err(unfit(format!(
-                "{place} has no store id, so it is new, emptied, or another store: {whose} \
-                 (a run whose URL has no {} gives it one)",
-                StoreId::OPTION
+            (Some((_, whose, advice)), None) => Err(unfit(format!(
+                "{place} has no store id, so it is new, emptied, or another store: {whose}; {advice}"
             ))),
         }
     }

@@ -1,11 +1,12 @@
 //! Against each kind of store.
 
 use elect_testkit::servers::kubernetes::Rule;
-use elect_testkit::servers::{Authority, ZooKeeperSetup};
+use elect_testkit::servers::{Authority, Consul, ZooKeeperSetup};
 use zookeeper_client::Client;
 
 use super::{CHECKS, holds, report, selftest};
 use crate::prelude::*;
+use crate::store::real::{Brand, Home};
 
 #[test]
 fn all_holds_on_the_local_disk() {
@@ -120,6 +121,17 @@ fn with_tls_nothing_is_cut() {
     let etcd = Etcd::start_with(1, &[&format!("--cert-file={cert}"), &format!("--key-file={key}")]);
     let url = format!("{}?ca={}", etcd.url(), authority.ca().display());
     holds(selftest(&url).args(["-o", "json"]).run(), &CHECKS[7..]);
+}
+
+/// A proxy takes the place of a machine in the URL.
+#[test]
+fn nothing_is_cut_where_a_variable_names_the_machine() {
+    let consul = Home::usual(Brand::Consul);
+    let (address, url) = (consul.address().to_string(), consul.url());
+    let (_, prefix) = url.rsplit_once('/').expect("a prefix");
+    let elect = selftest(&format!("consul:///{prefix}")).env("CONSUL_HTTP_ADDR", address);
+    let elect = elect.env("CONSUL_HTTP_TOKEN", Consul::token("elect"));
+    holds(elect.args(["-o", "json"]).run(), &CHECKS[7..]);
 }
 
 #[test]

@@ -28,7 +28,8 @@ pub(super) const ANSWERS: [&str; 13] = [
     "foreign bytes",
     "silence",
 ];
-const COLUMNS: [&str; 5] = ["etcd", "ZooKeeper", "Kubernetes", "PostgreSQL", "local disk"];
+const COLUMNS: [&str; 7] =
+    ["etcd", "ZooKeeper", "Kubernetes", "PostgreSQL", "Redis", "Consul", "local disk"];
 
 /// A store that is well, and what makes it give an answer, and takes that back.
 pub(super) struct Stage {
@@ -132,6 +133,16 @@ fn kubernetes_refuses_as_the_page_has_it() {
 #[test]
 fn postgresql_refuses_as_the_page_has_it() {
     the_page_has("PostgreSQL", stores::postgresql());
+}
+
+#[test]
+fn redis_refuses_as_the_page_has_it() {
+    the_page_has("Redis", stores::redis());
+}
+
+#[test]
+fn consul_refuses_as_the_page_has_it() {
+    the_page_has("Consul", stores::consul());
 }
 
 #[test]

@@ -1,8 +1,14 @@
 //! The stores, each with a way to have it give one answer.
 
+use std::net::TcpStream;
+
 use elect_testkit::fault::{Disk, Mode, TcpProxy};
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
-use elect_testkit::servers::{Authority, Postgres, ZooKeeperSetup};
+use elect_testkit::servers::{
+    Authority, Consul, DatabaseServer as _, DatabaseSetup, Postgres, Redis, ZooKeeperSetup,
+};
+use elect_testkit::table::Database as _;
+use serde_json::{Value, json};
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
 use super::front::{STARTS_TLS, front};
@@ -270,6 +276,126 @@ pub(super) fn postgresql() -> Vec<Stage> {
         });
     }
     keep(all, (Mutex::new(folder), server))
+}
+
+pub(super) fn redis() -> Vec<Stage> {
+    let server = Arc::new(Redis::start());
+    // The first replica makes the server begin another history: it comes before all candidates.
+    let replica = server.replica();
+    let folder = TempDir::new().expect("a folder");
+    let password = folder.path().join("password");
+    fs::write(&password, "old").expect("a file");
+    let url = |address: SocketAddr, ca: Option<&Path>| match ca {
+        None => format!("redis://elect@{address}?prefix=PLACE"),
+        Some(ca) => format!("rediss://elect@{address}?prefix=PLACE&ca={}", ca.display()),
+    };
+    let bare = |address| url(address, None);
+    let target = server.address();
+    let mut all = on_the_way(&Plain { target, protocol: b"", url: &url });
+    let limited = Redis::start_with(&["--maxclients 10"]);
+    all.push(redirected("too many connections", target, limited.address(), &bare));
+    all.push(redirected("read-only server", target, replica.address(), &bare));
+    let taken = connections(limited.address(), 10);
+    for (answer, user, begin, end) in [
+        (
+            "user, password or token refused (401)",
+            "locked",
+            "ACL SETUSER locked resetpass >new",
+            "ACL SETUSER locked resetpass >old",
+        ),
+        ("a right is missing (403)", "poor", "ACL SETUSER poor -eval", "ACL SETUSER poor +eval"),
+    ] {
+        server.ask(&format!("ACL SETUSER {user} on >old ~* &* +@all"));
+        // What counts at a login has to reach all.
+        let does = |command: &str| {
+            let (server, commands) =
+                (Arc::clone(&server), format!("{command}\nCLIENT KILL USER {user}"));
+            Box::new(move || _ = server.ask(&commands))
+        };
+        let file = password.display();
+        all.push(Stage {
+            answer,
+            url: format!("redis://{user}@{target}?prefix=PLACE&password-file={file}"),
+            begin: does(begin),
+            end: does(end),
+            keeps: Box::new(()),
+        });
+    }
+    let full = Arc::new(Redis::start());
+    full.begin_here();
+    let does = |command: &'static str| {
+        let full = Arc::clone(&full);
+        Box::new(move || _ = full.ask(command))
+    };
+    let mut all = keep(all, (Mutex::new((folder, taken, limited, replica)), server));
+    for number in 0..all.len() {
+        Redis::begin(target, &format!("place{number}"));
+    }
+    all.push(Stage {
+        answer: "no space",
+        url: format!("redis://elect@{}", full.address()),
+        begin: does("CONFIG SET maxmemory 1"),
+        end: does("CONFIG SET maxmemory 0"),
+        keeps: Box::new(()),
+    });
+    all
+}
+
+/// So many connections with a server, which says nothing on them.
+fn connections(server: SocketAddr, number: usize) -> Vec<TcpStream> {
+    (0..number).map(|_| TcpStream::connect(server).expect("it listens")).collect()
+}
+
+pub(super) fn consul() -> Vec<Stage> {
+    let server = Consul::start();
+    let url = |address: SocketAddr, ca: Option<&Path>| {
+        let token = Consul::token("elect");
+        match ca {
+            None => format!("consul://elect:{token}@{address}/PLACE"),
+            Some(ca) => format!("consul+tls://elect:{token}@{address}/PLACE?ca={}", ca.display()),
+        }
+    };
+    let target = server.address();
+    let mut all = on_the_way(&Plain { target, protocol: b"http/1.1", url: &url });
+    let limits = json!({"limits": {"http_max_conns_per_client": 10}});
+    let limited = Consul::start_as(1, &DatabaseSetup::default(), &limits);
+    all.push(redirected("too many connections", target, limited.address(), &|it| url(it, None)));
+    let taken = connections(limited.address(), 10);
+    let policy = |user: &str, right: &str| {
+        let rules = format!("key_prefix \"{user}/\" {{ policy = \"{right}\" }}");
+        json!({"Name": user, "Rules": rules}).to_string()
+    };
+    let token = |user: &str| {
+        let accessor = Consul::token(&format!("accessor of {user}"));
+        json!({"AccessorID": accessor, "SecretID": Consul::token(user), "Policies": [{"Name": user}]})
+            .to_string()
+    };
+    let ask = move |method: &str, path: &str, body: &str| {
+        Consul::ask_at(target, method, &format!("/v1/acl/{path}"), body)
+    };
+    for user in ["locked", "poor"] {
+        let made = ask("PUT", "policy", &policy(user, "write"));
+        let id = serde_json::from_str::<Value>(&made).expect("a policy")["ID"].clone();
+        ask("PUT", "token", &token(user));
+        let by_token = user == "locked";
+        let accessor = format!("token/{}", Consul::token(&format!("accessor of {user}")));
+        let path = format!("policy/{}", id.as_str().expect("an id"));
+        let (less, more) = (policy(user, "read"), policy(user, "write"));
+        let (begin, end, anew) = (path.clone(), path, token(user));
+        all.push(Stage {
+            answer: ["a right is missing (403)", "user, password or token refused (401)"]
+                [usize::from(by_token)],
+            url: format!("consul://{user}:{}@{target}/{user}", Consul::token(user)),
+            begin: Box::new(move || {
+                _ = if by_token { ask("DELETE", &accessor, "") } else { ask("PUT", &begin, &less) };
+            }),
+            end: Box::new(move || {
+                _ = if by_token { ask("PUT", "token", &anew) } else { ask("PUT", &end, &more) };
+            }),
+            keeps: Box::new(()),
+        });
+    }
+    keep(all, Mutex::new((taken, limited, server)))
 }
 
 pub(super) fn zookeeper() -> Vec<Stage> {

@@ -34,6 +34,8 @@ mod address;
 mod environment;
 mod error;
 mod examine;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod http;
 mod keys;
 mod listener;
@@ -70,6 +72,9 @@ pub const KIND: StoreKind = StoreKind {
     manual: ("consul", include_str!("manual.md")),
     knows_pods: false,
     connect,
+    #[cfg(feature = "fuzzing")]
+    fuzz_targets: fuzzing::TARGETS,
+    #[cfg(not(feature = "fuzzing"))]
     fuzz_targets: &[],
 };
 

@@ -1,9 +1,7 @@
 //! The fuzz targets: all readers of text that other programs wrote.
 
-use std::str;
-
 use elect_api::FuzzTarget;
-use elect_remote::Url;
+use elect_remote::fuzz_url;
 
 use crate::address::{self, OPTIONS};
 use crate::error::Refusal;
@@ -24,13 +22,6 @@ fn packet(bytes: &[u8]) {
 }
 
 fn url(bytes: &[u8]) {
-    let Ok(text) = str::from_utf8(bytes) else { return };
-    let Ok(url) = Url::parse(&Url::with_host(text).0, 0, OPTIONS) else { return };
-    // A mutated URL must not make the reader open arbitrary files.
     let files = ["defaults-file", "password-file", "ssl-ca", "ssl-cert", "ssl-key"];
-    if files.iter().all(|option| url.option(option).is_none())
-        && let Ok(address) = address::parse(text, &|_| None)
-    {
-        assert!(!address.places.is_empty() && !address.database.is_empty());
-    }
+    fuzz_url(bytes, (OPTIONS, &files), address::parse);
 }

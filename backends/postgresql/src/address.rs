@@ -14,7 +14,7 @@ const SYSTEM: &str = "system";
 /// The longest identifier of PostgreSQL, in bytes.
 const LONGEST_NAME: usize = 63;
 /// The options that a URL may have.
-const OPTIONS: &[&str] = &[
+pub(crate) const OPTIONS: &[&str] = &[
     "application_name",
     "host",
     "passfile",

@@ -36,6 +36,8 @@
 mod address;
 mod error;
 mod examine;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod libpq;
 mod link;
 mod session;
@@ -70,6 +72,9 @@ pub const KIND: StoreKind = StoreKind {
     manual: ("postgresql", include_str!("manual.md")),
     knows_pods: false,
     connect,
+    #[cfg(feature = "fuzzing")]
+    fuzz_targets: fuzzing::TARGETS,
+    #[cfg(not(feature = "fuzzing"))]
     fuzz_targets: &[],
 };
 

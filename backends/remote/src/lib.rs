@@ -53,7 +53,7 @@ pub use protocol::Protocol;
 pub use proxy::Proxy;
 pub use renewed::{Renewed, Tries};
 pub use round::{ANSWER_TIMEOUT, Measured, Respondent, Round, measure, unnamed};
-pub use settings::{Address, Parts, Settings, Variable};
+pub use settings::{Address, Parts, Settings, Variable, fuzz_url};
 pub use stream::{Seen, Stream, Witness};
 pub use tls::{
     Check, Pem, Tls, TlsSettings, pem_of, read, read_text, system_authorities, unreadable,

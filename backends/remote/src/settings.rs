@@ -47,6 +47,25 @@ pub struct Address {
     pub cautions: Vec<Finding>,
 }
 
+/// Reads a URL that a fuzzer made, unless one of these options names a file: no arbitrary file is opened.
+///
+/// # Panics
+/// Panics if the address that is read leads nowhere.
+#[doc(hidden)]
+pub fn fuzz_url(
+    bytes: &[u8],
+    (options, files): (&[&str], &[&str]),
+    parse: impl Fn(&str, Variable<'_>) -> Result<Address, Error>,
+) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(url) = Url::parse(&Url::with_host(text).0, 0, options) else { return };
+    if files.iter().all(|option| url.option(option).is_none())
+        && let Ok(address) = parse(text, &|_| None)
+    {
+        assert!(!address.places.is_empty() && !address.database.is_empty());
+    }
+}
+
 /// What each kind of database finds by its own rules.
 pub struct Parts {
     /// The ways to the database.

@@ -1,0 +1,14 @@
+//! The fuzz targets: all readers of text that other programs wrote.
+
+use elect_api::FuzzTarget;
+use elect_remote::fuzz_url;
+
+use crate::address::{self, OPTIONS};
+
+/// All readers by name.
+pub(crate) const TARGETS: &[FuzzTarget] = &[("postgresql-url", url)];
+
+fn url(bytes: &[u8]) {
+    let files = ["passfile", "password-file", "service", "sslcert", "sslkey", "sslrootcert"];
+    fuzz_url(bytes, (OPTIONS, &files), address::parse);
+}

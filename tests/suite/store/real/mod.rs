@@ -78,7 +78,7 @@ macro_rules! faults {
         }
         mod consul {
             $(#[test] fn $several() { super::survive(super::CONSUL, stringify!($several)); })*
-            faults! { @deep CONSUL $($any)* $($remote)* $($behind)* }
+            faults! { @deep CONSUL $($any)* $($remote)* $($several)* $($behind)* }
         }
         mod mariadb {
             $(#[test] fn $sample() { super::survive(super::MARIADB, stringify!($sample)); })*

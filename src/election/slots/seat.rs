@@ -250,21 +250,17 @@ impl SlotsSeat {
     async fn is_no_head(&mut self, standing: Standing) -> Result<Standing, Error> {
         let places: Vec<_> = self.parts.drain(..).filter(|place| place.is_in).collect();
         self.leaving.begin(places);
-        match standing {
-            Standing::Waiting { ahead, alive, wake } => {
-                let is_next =
-                    ahead == 0 || self.entrant.is_in_haste && self.entrant.has_free_slot().await?;
-                let others = Predecessors { are_known: alive, ..Predecessors::beside(wake) };
-                // A leader has to go as well as all those ahead at the door.
-                Ok(self.waiting(if is_next { 0 } else { ahead + 1 }, others))
+        let Standing::Waiting { ahead, alive, wake } = standing else {
+            if let Some(door) = &mut self.door {
+                door.resign(None).await?;
             }
-            _ => {
-                if let Some(door) = &mut self.door {
-                    door.resign(None).await?;
-                }
-                Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() })
-            }
-        }
+            return Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() });
+        };
+        let is_next =
+            ahead == 0 || self.entrant.is_in_haste && self.entrant.has_free_slot().await?;
+        let others = Predecessors { are_known: alive, ..Predecessors::beside(wake) };
+        // A leader has to go as well as all those ahead at the door.
+        Ok(self.waiting(if is_next { 0 } else { ahead + 1 }, others))
     }
 
     fn waiting(&self, ahead: usize, others: Predecessors) -> Standing {

@@ -365,7 +365,7 @@ pub(super) fn consul() -> Vec<Stage> {
         let rules = format!("key_prefix \"{user}/\" {{ policy = \"{right}\" }}");
         json!({"Name": user, "Rules": rules}).to_string()
     };
-    let token = |user: &str| {
+    let credential = |user: &str| {
         let accessor = Consul::token(&format!("accessor of {user}"));
         json!({"AccessorID": accessor, "SecretID": Consul::token(user), "Policies": [{"Name": user}]})
             .to_string()
@@ -376,12 +376,12 @@ pub(super) fn consul() -> Vec<Stage> {
     for user in ["locked", "poor"] {
         let made = ask("PUT", "policy", &policy(user, "write"));
         let id = serde_json::from_str::<Value>(&made).expect("a policy")["ID"].clone();
-        ask("PUT", "token", &token(user));
+        ask("PUT", "token", &credential(user));
         let by_token = user == "locked";
         let accessor = format!("token/{}", Consul::token(&format!("accessor of {user}")));
         let path = format!("policy/{}", id.as_str().expect("an id"));
         let (less, more) = (policy(user, "read"), policy(user, "write"));
-        let (begin, end, anew) = (path.clone(), path, token(user));
+        let (begin, end, anew) = (path.clone(), path, credential(user));
         all.push(Stage {
             answer: ["a right is missing (403)", "user, password or token refused (401)"]
                 [usize::from(by_token)],

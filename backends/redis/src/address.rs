@@ -15,8 +15,20 @@ pub(crate) const SENTINEL: &str = "sentinel";
 /// The longest prefix, in letters.
 const LONGEST_PREFIX: usize = 64;
 /// The options that a URL may have.
-pub(crate) const OPTIONS: &[&str] =
-    &["ca", "cert", "key", "password-file", "prefix", SENTINEL, "socket", StoreId::OPTION, "user"];
+pub(crate) const OPTIONS: &[&str] = &[
+    "ca",
+    "cert",
+    "key",
+    "password-file",
+    "prefix",
+    PROMISE,
+    SENTINEL,
+    "socket",
+    StoreId::OPTION,
+    "user",
+];
+/// The option that accepts the weaker promise.
+pub(crate) const PROMISE: &str = "promise";
 
 /// Reads a URL, and the files that it names. `variable` reads the environment.
 ///
@@ -29,6 +41,11 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
     let number = url.path.trim_matches('/');
     if !number.is_empty() && number.parse::<u32>().is_err() {
         return Err(unfit(format!("{number:?} is no number of a database: write redis://HOST/0")));
+    }
+    if url.option(PROMISE).is_some_and(|promise| promise != "weak") {
+        return Err(unfit(
+            "the option promise is weak, which accepts the weaker promise, or left out",
+        ));
     }
     let database = if number.is_empty() { "0" } else { number };
     let demand = if is_secured { Demand::Name } else { Demand::Off };
@@ -121,6 +138,7 @@ mod tests {
             ("redis://a?prefix={p}", "the option prefix"),
             ("redis://a?socket=/s", "a socket is on this machine"),
             ("redis://a?db=1", "unknown option"),
+            ("redis://a?promise=strong", "the option promise is weak"),
         ] {
             let error = parse(url).err().expect(url);
             assert!(error.to_string().contains(why), "{url}: {error}");

@@ -45,9 +45,7 @@ pub(crate) fn examine(
         settings.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
     };
     let mut findings = Vec::new();
-    let mut parts = server.get("redis_version").split('.').map(|part| part.parse().unwrap_or(0));
-    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    if version < OLDEST {
+    if server.number() < OLDEST {
         findings.push(Finding::error(
             format!("Redis at {place} is of version {}", server.version()),
             format!("upgrade it to version {}.{} or later", OLDEST.0, OLDEST.1),

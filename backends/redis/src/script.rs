@@ -89,11 +89,15 @@ if type(made) == 'table' and made.err then return made end
 return 1
 ";
 
+/// What lets a script of Redis 7 write where the memory is full. A lease is renewed in place, and takes no more.
+const IN_PLACE: &str = "#!lua flags=allow-oom\n";
+
 /// The scripts for the rows of one prefix.
 pub(crate) struct Scripts {
     prefix: String,
     read: String,
     put: String,
+    put_in_place: String,
     delete: String,
     make: String,
 }
@@ -104,6 +108,7 @@ impl Scripts {
             prefix: prefix.to_owned(),
             read: format!("{EPOCH}{READ}"),
             put: format!("{EPOCH}{PUT}"),
+            put_in_place: format!("{IN_PLACE}{EPOCH}{PUT}"),
             delete: format!("{EPOCH}{DELETE}"),
             make: format!("{EPOCH}{MAKE}"),
         }
@@ -163,19 +168,21 @@ impl Scripts {
         }
     }
 
+    /// `has_flags` is whether the server knows flags of scripts.
     pub(crate) fn put(
         &self,
-        key: Key<'_>,
-        epoch: &str,
+        (key, epoch): (Key<'_>, &str),
         (expected, tag): (Option<&Tag>, &str),
         body: &Body,
         channels: &[String],
+        has_flags: bool,
     ) -> Cmd {
+        let script = if has_flags && expected.is_some() { &self.put_in_place } else { &self.put };
         let (keys, field) = self.place(key);
         let expected = expected.map_or("", |Tag(tag)| tag);
         let row = format!("{tag}\n{}", body.head);
         let cells = if body.has_same_cells { ["same", ""] } else { ["other", &body.cells] };
-        let mut put = eval(&self.put, &keys, &[&field, epoch, expected, &row]);
+        let mut put = eval(script, &keys, &[&field, epoch, expected, &row]);
         put.arg(&cells).arg(channels);
         put
     }

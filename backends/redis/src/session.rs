@@ -57,6 +57,12 @@ impl Server {
         self.info.get(name).map_or("", String::as_str)
     }
 
+    /// Its version as a number, of which Valkey says with which one of Redis it is compatible.
+    pub(crate) fn number(&self) -> (u32, u32) {
+        let mut parts = self.get("redis_version").split('.').map(|part| part.parse().unwrap_or(0));
+        (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+    }
+
     pub(crate) fn is_primary(&self) -> bool {
         self.get("role") == "master"
     }

@@ -4,31 +4,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Clock, Error, ErrorKind, Examination, Profile, StoreId};
+use elect_api::{Clock, Error, ErrorKind, Examination, Profile, Promise, StoreId};
 use elect_record::table::{Body, Epoch, Heard, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use redis::Value;
 
+use crate::address::PROMISE;
 use crate::script::{NONE, Scripts, named};
 use crate::session::{Session, text};
 
 /// The channel of the requests in a row ends so.
 const REQUESTS: &str = " requests";
 
+/// The oldest version that knows flags of scripts.
+const FLAGS: (u32, u32) = (7, 0);
+
 /// The rows of one prefix.
-pub(crate) struct RedisTable(Link<Scripts>);
+pub(crate) struct RedisTable {
+    link: Link<Scripts>,
+    /// The URL says that the weaker promise is known.
+    is_accepted: bool,
+}
 
 impl RedisTable {
     pub(crate) fn new(url: &str) -> Result<Self, Error> {
-        Link::new(url, |address| Scripts::new(&address.space)).map(Self)
+        let mut is_accepted = false;
+        let link = Link::new(url, |address| {
+            is_accepted = address.url.option(PROMISE).is_some();
+            Scripts::new(&address.space)
+        })?;
+        Ok(Self { link, is_accepted })
     }
 
     fn scripts(&self) -> &Scripts {
-        self.0.opener()
+        self.link.opener()
     }
 
     async fn session(&self) -> Result<Arc<Session>, Error> {
-        self.0.session().await
+        self.link.session().await
     }
 
     /// Gives the store an id if it has none. The session is left, as the next one reads the id.
@@ -57,7 +70,7 @@ impl RedisTable {
     /// Waits for a notice on a channel of the row.
     async fn told(&self, key: Key<'_>, suffix: &str) -> Result<(), Error> {
         // The request that comes next opens the session.
-        let Some(session) = self.0.awaited().await else { return Ok(()) };
+        let Some(session) = self.link.awaited().await else { return Ok(()) };
         let notice = session.notice(&self.scripts().channel(key, suffix)).await;
         let doing = format!("cannot wait for the row {key}");
         notice.map_err(|failure| session.failed(&doing, &failure, false))
@@ -75,11 +88,14 @@ impl RedisTable {
 #[async_trait]
 impl Table for RedisTable {
     fn profile(&self) -> Profile {
-        self.0.profile().weak(
+        if self.is_accepted {
+            return Profile { promise: Promise::Weak, ..self.link.profile() };
+        }
+        self.link.profile().weak(
             "Redis promises less than other stores: a primary that was replaced and still runs may renew one leader's \
              lease while another candidate leads by the new primary",
             "bound that time with min-replicas-to-write and min-replicas-max-lag on each server, or take another \
-             store: `elect help redis`",
+             store: `elect help redis`; promise=weak in the URL accepts it without this warning",
         )
     }
 
@@ -106,7 +122,8 @@ impl Table for RedisTable {
         let tag = fastrand::i64(1..).to_string();
         let channels =
             if body.is_renewal { Vec::new() } else { self.channels(key, body.has_request) };
-        let put = self.scripts().put(key, epoch, (expected, &tag), body, &channels);
+        let has_flags = session.server.number() >= FLAGS;
+        let put = self.scripts().put((key, epoch), (expected, &tag), body, &channels, has_flags);
         let doing = format!("cannot write the row {key}");
         let is_done = self.write(&session, ("write", &doing), &put).await?;
         Ok(if is_done { Put::Done(Tag(tag)) } else { Put::Conflict })
@@ -140,7 +157,7 @@ impl Table for RedisTable {
     }
 
     fn heard(&self, key: Key<'_>) -> Heard {
-        let session = self.0.present();
+        let session = self.link.present();
         let of = |suffix| {
             let session = session.as_ref()?;
             session.notices.heard(&self.scripts().channel(key, suffix))
@@ -149,7 +166,7 @@ impl Table for RedisTable {
     }
 
     async fn hush(&self) {
-        if let Some(session) = self.0.present() {
+        if let Some(session) = self.link.present() {
             session.hush().await;
         }
     }
@@ -163,7 +180,7 @@ impl Table for RedisTable {
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
-        Ok(self.0.examine(&clock).await)
+        Ok(self.link.examine(&clock).await)
     }
 }
 

@@ -192,7 +192,7 @@ impl Machine {
         let Phase::Leading(state) = &self.phase else { return };
         let deadlines = self.timing.deadlines(state.validity);
         let hard = deadlines.map_or(now + self.timing.kill_grace, |deadlines| deadlines.hard);
-        self.lost_with_grace(now, "the lease could not be renewed in time".into(), hard);
+        self.lost_with_grace(now, self.contact.why_unrenewed(), hard);
     }
 
     /// The time at which the command, or the processes that it left, reach the longest run and are asked to stop.

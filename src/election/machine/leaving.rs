@@ -62,7 +62,7 @@ impl Machine {
                 self.is_abrupt = true;
                 if deadlines.is_some_and(|known| known.soft <= now) {
                     if self.verdict.is_none() {
-                        self.lose("the lease could not be renewed in time".into());
+                        self.lose(self.contact.why_unrenewed());
                     }
                 } else {
                     self.verdict.get_or_insert(Verdict::Failed(WHY.into()));
@@ -83,7 +83,11 @@ impl Machine {
             (None, Some(_)) => Some(Limit::KillGrace(self.timing.kill_grace)),
             (limit, _) => Some(Limit::StopTimeout(limit)),
         };
-        self.say(Command::Tell(News::Left(left, limit)));
+        // What a lost lease leaves is being killed, whatever the flags say.
+        let is_lost = matches!(self.verdict, Some(Verdict::Lost(_)));
+        if limit.is_some() || !is_lost || left.fate != Fate::Awaited {
+            self.say(Command::Tell(News::Left(left, limit)));
+        }
     }
 
     fn note_haste(&mut self, now: Boottime) {

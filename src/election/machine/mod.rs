@@ -226,7 +226,9 @@ impl Machine {
             }
             Phase::Leading(_) => self.look_at_the_deadlines(now),
             Phase::Resigning(until) if *until <= now => {
-                self.leave_entry(Error::new(ErrorKind::Ambiguous, "the store did not answer"));
+                let silence = || Error::new(ErrorKind::Ambiguous, "the store did not answer");
+                let trouble = self.contact.refusal().cloned();
+                self.leave_entry(trouble.unwrap_or_else(silence));
                 self.finish();
             }
             _ => {}

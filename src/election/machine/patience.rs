@@ -210,6 +210,20 @@ impl Contact {
         }
     }
 
+    /// Why the lease was not renewed, as far as the store said.
+    pub(super) fn why_unrenewed(&self) -> String {
+        const WHAT: &str = "the lease could not be renewed in time";
+        match self.refusal() {
+            Some(error) => format!("{WHAT}: {error}"),
+            None => WHAT.to_owned(),
+        }
+    }
+
+    /// The last failure, if more is known of it than that no answer came.
+    pub(super) fn refusal(&self) -> Option<&Error> {
+        self.trouble.as_ref().filter(|error| !is_silence(error))
+    }
+
     /// Notes that another candidate on this machine blocks the way.
     pub(super) const fn block(&mut self) {
         self.is_blocked = true;

@@ -4,6 +4,7 @@ use elect_testkit::sim::{Kind, Options, SimServer};
 
 use super::http::client::{address, get, sample};
 use crate::prelude::*;
+use crate::store::real::{Brand, Home};
 use crate::support::{report, run_at};
 
 fn weak() -> SimServer {
@@ -63,6 +64,18 @@ fn a_weak_store_is_refused_before_anything_is_sent_to_it() {
     let ended = run().run().exits(0).says("two may lead at a time: take a strong store");
     assert_eq!(ended.stderr.matches("two may lead").count(), 1, "{ended:?}");
     ground.run().args(["--require-strong", "true"]).run().exits(0).is_quiet();
+}
+
+/// As cron jobs want it, whose output is mailed.
+#[test]
+fn a_promise_that_the_url_accepts_is_not_warned_of() {
+    let redis = Home::usual(Brand::Redis);
+    let accepted = format!("{}&promise=weak", redis.url());
+    run_at(&redis.url(), "x").arg("true").run().exits(0).says("promise=weak in the URL accepts it");
+    run_at(&accepted, "x").arg("true").run().exits(0).is_quiet();
+    let status = Elect::new(ELECT).args(["status", "-o", "json", "-b", &accepted, "job"]).run();
+    assert_eq!(report(&status.exits(1))["elections"][0]["promise"], "weak");
+    run_at(&accepted, "x").args(["--require-strong", "true"]).run().exits(125);
 }
 
 #[test]

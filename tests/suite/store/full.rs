@@ -1,9 +1,11 @@
 //! Stores that answer what only reads and take no entry: they have failed, whatever else they answer.
 
 use elect_testkit::fault::Disk;
+use elect_testkit::servers::Redis;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::prelude::*;
+use crate::store::real::{Brand, Home};
 
 /// Runs with these flags side by side, which takes until they have tried long enough.
 fn run_all(url: &str, flags: &[&[&str]]) -> Vec<Ended> {
@@ -73,6 +75,34 @@ fn a_disk_that_is_full_after_the_win_is_a_failed_store() {
         for ended in run_all(&url, &[flags]) {
             ended.exits(125).prints("").says("No space left on device");
         }
+    }
+}
+
+/// A lease is renewed in place, and takes no room. A leader whose renewals are refused says why it was lost.
+#[test]
+fn a_leader_leads_on_in_a_full_redis_and_says_what_else_ends_it() {
+    let redis = Home::alone(Brand::Redis);
+    let url = format!("{}?promise=weak", redis.url());
+    for (setting, code, why) in [
+        ("maxmemory 1", 0, ""),
+        (
+            "min-replicas-to-write 1",
+            124,
+            "could not be renewed in time: cannot write the row job/leader",
+        ),
+    ] {
+        let elect = Elect::new(ELECT).args(["run", "-b", &url, "-e", "job", "--ttl", "4s"]);
+        let folder = TempDir::new().expect("a folder");
+        let led = folder.path().join("led");
+        let elect = elect.env("LED", &led).sh("echo >\"$LED\"; exec sleep 7").spawn();
+        eventually("a leader", || led.exists().then_some(()));
+        Redis::ask_at(redis.address(), &format!("CONFIG SET {setting}"));
+        let ended = elect.wait().exits(code);
+        if code > 0 {
+            ended.says(why).says("NOREPLICAS");
+        }
+        let (name, _) = setting.split_once(' ').expect("a value");
+        Redis::ask_at(redis.address(), &format!("CONFIG SET {name} 0"));
     }
 }
 

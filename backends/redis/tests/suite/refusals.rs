@@ -1,7 +1,7 @@
 //! What a server that cannot serve is said to be.
 
 use elect_api::ErrorKind;
-use elect_record::table::{Body, Key, Put, Range, Table};
+use elect_record::table::{Body, Key, Put, Range, Table, Tag};
 use elect_testkit::run;
 use elect_testkit::servers::{Authority, DatabaseServer as _, Redis, Sentinel, free_port};
 use elect_testkit::table::refused;
@@ -75,8 +75,14 @@ fn a_server_that_takes_no_writes_says_why() {
         let server = Redis::start();
         let table = table(&url(&server, "elect", ""));
         table.prepare().await.expect("it may write");
+        let epoch = table.get(ROW).await.expect("an answer").epoch.name;
+        let lease = Key { election: "led", ..ROW };
+        let put = async |tag: Option<&Tag>| table.put(lease, &epoch, tag, &Body::default()).await;
+        let Put::Done(tag) = put(None).await.expect("it may write") else { panic!("a new row") };
         server.ask("CONFIG SET maxmemory 1");
         is_not_written(&table, ErrorKind::Unreachable, &["maxmemory"]).await;
+        let renewed = put(Some(&tag)).await.expect("it needs no more room");
+        assert!(matches!(renewed, Put::Done(_)));
         server.ask("CONFIG SET maxmemory 0\nCONFIG SET min-replicas-to-write 1");
         is_not_written(&table, ErrorKind::Unreachable, &["min-replicas-to-write"]).await;
         server.ask("CONFIG SET min-replicas-to-write 0");

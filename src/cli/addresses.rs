@@ -7,8 +7,9 @@ use std::str::FromStr;
 pub(crate) const BACKEND_HELP: &str = "\
 Store that keeps elections
 
-file:///DIR is the disk of this machine. etcd://HOST,HOST, zk://HOST,HOST and kubernetes:///NAMESPACE are stores \
-for many machines; etcd+tls:// and zk+tls:// are the same with TLS.";
+file:///DIR is the disk of this machine. Stores for many machines are consul://HOST, etcd://HOST,HOST, \
+kubernetes:///NAMESPACE, mariadb://HOST/DATABASE, postgresql://HOST/DATABASE, redis://HOST and zk://HOST,HOST; \
+`elect help stores` compares them.";
 
 /// Where `--http` listens: a port of the loopback interface, or of a host that is named.
 ///

@@ -83,7 +83,7 @@ pub struct CampaignArgs {
     /// Length of the lease [default: 15s]
     ///
     /// Another candidate replaces a leader that is cut off after this time. At least 3.6 s with the default
-    /// --kill-grace and --max-clock-drift, at most 24 h. The local disk refuses it: its leases have no time limit.
+    /// --kill-grace and --max-clock-drift, or 3.7 s where candidates judge leases; at most 24 h. The local disk refuses it: its leases have no time limit.
     #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true, help_heading = LEASE)]
     pub ttl: Option<Duration>,
 

@@ -59,7 +59,7 @@ const PRODUCT: Product = Product {
     no_tls: "it does not speak TLS, which the scheme, CONSUL_HTTP_ADDR or CONSUL_HTTP_SSL asks for: write consul://, or \
              name the port of ports.https",
     password: "CONSUL_HTTP_TOKEN, the option token-file",
-    hang_up: "it does so beyond limits.http_max_conns_per_client, which is 200 for one address",
+    hang_up: "Consul does so beyond limits.http_max_conns_per_client, 200 for one address; or another server answers there",
 };
 
 /// The description of this kind of store, which elect needs before it opens one.

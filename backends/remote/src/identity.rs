@@ -28,6 +28,10 @@ enum Known {
     Unreadable,
 }
 
+/// What gives a store an id that has none. elect itself adds the id to the URL when it campaigns again.
+const ANEW: &str =
+    "if it is meant to be new, start elect again, for one run without store-id in the URL";
+
 impl Identity {
     /// An identity that expects the id of the URL, if the URL names one.
     pub const fn new(wanted: Option<StoreId>) -> Self {
@@ -65,16 +69,8 @@ impl Identity {
     pub fn admit(&self, place: &str, found: Option<&StoreId>) -> Result<(), Error> {
         let mut known = self.lock();
         let ours = match (&self.wanted, &*known) {
-            (Some(id), _) => Some((
-                id,
-                format!("the URL names the store {id}"),
-                "if it is meant, leave store-id out of the URL for one run: that gives it an id",
-            )),
-            (None, Known::Store(id, at)) => Some((
-                id,
-                format!("{at} is the store {id}"),
-                "if it was emptied on purpose, start elect again",
-            )),
+            (Some(id), _) => Some((id, format!("the URL names the store {id}"))),
+            (None, Known::Store(id, at)) => Some((id, format!("{at} is the store {id}"))),
             (None, _) => None,
         };
         match (ours, found) {
@@ -83,12 +79,12 @@ impl Identity {
                 *known = Known::Store(found.clone(), place.to_owned());
                 Ok(())
             }
-            (Some((ours, ..)), Some(found)) if ours == found => Ok(()),
-            (Some((_, whose, _)), Some(found)) => Err(unfit(format!(
+            (Some((ours, _)), Some(found)) if ours == found => Ok(()),
+            (Some((_, whose)), Some(found)) => Err(unfit(format!(
                 "{place} is another store, {found}: {whose}; with both, two could lead at once"
             ))),
-            (Some((_, whose, advice)), None) => Err(unfit(format!(
-                "{place} has no store id, so it is new, emptied, or another store: {whose}; {advice}"
+            (Some((_, whose)), None) => Err(unfit(format!(
+                "{place} has no store id, so it is new, emptied, or another store: {whose}; {ANEW}"
             ))),
         }
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use elect_api::{
-    Candidate, Cell, Durability, ElectionName, Error, ErrorKind, Finding, Order, Removal, Scope,
-    Seat, Standing, Store,
+    Candidate, Cell, Doubt, Durability, ElectionName, Error, ErrorKind, Finding, Order, Removal,
+    Scope, Seat, Standing, Store,
 };
 use tokio::time::{sleep, timeout};
 
@@ -250,23 +250,31 @@ impl From<&Right> for RightReport {
 
 /// Refreshes the seat until it leads.
 async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
-    let waits = || {
-        let what = "no other candidate is in the election, and the store lets none lead yet";
-        Error::new(ErrorKind::Unreachable, what).and(
-            "after its start, a fail-over or for a new table, candidates may wait for a minute for a leader that it has \
-             forgotten",
-        )
-    };
-    patience
+    const WAITS: &str = "no other candidate is in the election, and the store lets none lead yet";
+    let waits = || Error::new(ErrorKind::Unreachable, WAITS);
+    let doubted = patience
         .insist(async || match seat.refresh(guard::now()).await?.standing {
-            Standing::Leading { .. } => Ok(()),
-            Standing::Waiting { .. } => Err(waits()),
+            Standing::Leading { .. } => Ok(None),
+            Standing::Waiting { .. } => match seat.doubt() {
+                Some(Doubt::Store(left)) if left > patience.step => Ok(Some(left)),
+                _ => Err(waits()),
+            },
             Standing::Gone(why) | Standing::Evicted(why) => {
                 let what = format!("the lease did not last: {why}");
                 Err(Error::new(ErrorKind::Unfit, what))
             }
         })
-        .await
+        .await?;
+    match doubted {
+        None => Ok(()),
+        Some(left) => {
+            let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
+            Err(waits().and(format!(
+                "the store may have lost the record of a leader, as one that is new may have: the first elect run waits \
+                 for {left}"
+            )))
+        }
+    }
 }
 
 /// The time limits of one attempt, and of one step with all its attempts.

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use elect_api::{Finding, Severity, Store};
 
-use super::attempts::{ATTEMPTS, aloud};
+use super::attempts::ATTEMPTS;
 use super::cells::UnknownName;
 use super::runtime::block_on;
 use super::survey::{FRESH, Reach, Snapshot, survey_closely};
@@ -30,8 +30,8 @@ fn print(plan: &StatusPlan, log: &Log, now: SystemTime) -> anyhow::Result<u8> {
     let store = config::connect(&plan.backend)?;
     let profile = store.profile();
     let survey = async {
-        let survey = survey_closely(&*store, &plan.elections, ATTEMPTS, Reach::Parts);
-        let snapshot = aloud(log, &profile.location, survey).await?;
+        let snapshot =
+            survey_closely(&*store, &plan.elections, ATTEMPTS, Reach::Parts, log).await?;
         warn_of_unknown(&*store, &snapshot, plan, log).await;
         Ok(snapshot)
     };

@@ -10,10 +10,10 @@ use elect_api::{
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use super::{ElectionSnapshot, Proof, Vigil, control, survey_one};
-use crate::command::attempts::insist;
+use crate::command::attempts::{aloud, insist};
 use crate::election::history::History;
 use crate::guard;
-use crate::report::ElectionStatus;
+use crate::report::{ElectionStatus, Log};
 
 /// The number of parts that are surveyed at the same time.
 const ABREAST: usize = 4;
@@ -120,7 +120,7 @@ const CLOSELY: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Surveys as [`survey_all`] does. It repeats the survey if one cannot tell whether a leader is dead, and the next
-/// renewal is near.
+/// renewal is near. A survey that takes long is logged.
 ///
 /// # Errors
 /// As for [`survey_all`].
@@ -129,10 +129,13 @@ pub(in crate::command) async fn survey_closely(
     named: &[ElectionName],
     attempts: u32,
     reach: Reach,
+    log: &Log,
 ) -> anyhow::Result<Snapshot> {
+    let location = store.profile().location;
     let (end, mut vigil) = (guard::now() + CLOSELY, Vigil::default());
     loop {
-        let mut snapshot = survey_all(store, named, attempts, reach).await?;
+        let survey = survey_all(store, named, attempts, reach);
+        let mut snapshot = aloud(log, &location, survey).await?;
         let next = snapshot.judge(&mut vigil);
         let all = snapshot.elections.iter().flat_map(ElectionSnapshot::elections);
         let is_missing = all.map(|seen| &seen.proof).any(|proof| *proof == Proof::Missing);

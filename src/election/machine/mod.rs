@@ -301,9 +301,7 @@ impl Machine {
                 self.contact.block();
                 patience::BLOCKED
             }
-            Some(Call::Refresh) if matches!(self.phase, Phase::Leading(_)) => {
-                "the store did not answer the renewal in time"
-            }
+            Some(Call::Refresh) if matches!(self.phase, Phase::Leading(_)) => patience::UNRENEWED,
             _ => patience::SILENT,
         };
         self.refused(now, Error::new(ErrorKind::Ambiguous, what));

@@ -23,13 +23,14 @@ const PASSING_DOUBT: Duration = Duration::from_secs(5);
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
 pub(super) const UNCONNECTED: &str = "no answer to the connection attempt in time";
 pub(super) const SILENT: &str = "the store did not answer in time";
+pub(super) const UNRENEWED: &str = "the store did not answer the renewal in time";
 const UNSETTLED: &str = "the time was over before it was settled who leads";
 /// How the store fails follows.
 const UNHEARD: &str = "another candidate led when the store last said so; since then";
 
 /// Whether this is the error of the machine itself for a call without an answer. It does not name the store.
 pub fn is_silence(error: &Error) -> bool {
-    matches!(error.to_string().as_str(), UNCONNECTED | SILENT)
+    matches!(error.to_string().as_str(), UNCONNECTED | SILENT | UNRENEWED)
 }
 
 /// What is known of the store from its answers.

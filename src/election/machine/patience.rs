@@ -215,7 +215,7 @@ impl Contact {
     pub(super) fn why_unrenewed(&self) -> String {
         const WHAT: &str = "the lease could not be renewed in time";
         match self.refusal() {
-            Some(error) => format!("{WHAT}: {error}"),
+            Some(error) => format!("{WHAT}: {:#}", anyhow::Error::from(error.clone())),
             None => WHAT.to_owned(),
         }
     }

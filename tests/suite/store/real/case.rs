@@ -174,7 +174,7 @@ impl Case {
             }
             Ending::Outlasts => {
                 let a = std::mem::replace(&mut duel.a, Running::idle());
-                a.wait().exits(124).says("did not answer");
+                a.wait().exits(124).says("our entry may stay in the store");
                 if self.servers == Servers::Members {
                     // ZooKeeper may commit nothing more, for anybody, after its leader and a follower stood still
                     // together, though each says that it leads or follows: it has to choose another leader.

@@ -56,8 +56,8 @@ pub(super) struct Contact {
     place: LastPlace,
     /// Since when the place is [unsettled](LastPlace::Unsettled), and whether that was reported.
     doubt: Option<(Boottime, bool)>,
-    /// The reason for the doubt, and when the store gave it, as far as it did.
-    doubted: Option<(Doubt, Boottime)>,
+    /// What keeps the place unsettled, and when the store said so, as far as it did.
+    unsettled_by: Option<(Doubt, Boottime)>,
     /// Whether another candidate on this machine blocks the way to a place. The store is not to blame for that.
     is_blocked: bool,
     /// Whether an entry of this candidate may be in the store.
@@ -102,7 +102,7 @@ impl Contact {
             answered: None,
             place: LastPlace::Never,
             doubt: None,
-            doubted: None,
+            unsettled_by: None,
             is_blocked: false,
             may_have_entry: false,
             refuses: None,
@@ -160,17 +160,17 @@ impl Contact {
         };
         let is_unsettled = self.place == LastPlace::Unsettled;
         self.doubt = is_unsettled.then(|| self.doubt.unwrap_or((now, false)));
-        self.doubted = self.doubted.filter(|_| is_unsettled);
+        self.unsettled_by = self.unsettled_by.filter(|_| is_unsettled);
     }
 
     /// Takes in why the next answer does not settle the place.
     pub(super) const fn doubted(&mut self, now: Boottime, doubt: Doubt) {
-        self.doubted = Some((doubt, now));
+        self.unsettled_by = Some((doubt, now));
     }
 
     /// Returns whether the store may have lost the record of a leader.
     pub(super) const fn doubts_the_store(&self) -> bool {
-        matches!(self.doubted, Some((Doubt::Store(_), _)))
+        matches!(self.unsettled_by, Some((Doubt::Store(_), _)))
     }
 
     /// Returns whether the candidates ahead may all be dead. The store settles that after the length of their lease, if
@@ -348,13 +348,13 @@ impl Machine {
     fn is_worth_waiting(&self) -> bool {
         let is_longer =
             |(doubt, _)| matches!(doubt, Doubt::Leader(span) if span > self.timing.doubt());
-        self.contact.may_be_next() && !self.contact.doubted.is_some_and(is_longer)
+        self.contact.may_be_next() && !self.contact.unsettled_by.is_some_and(is_longer)
     }
 
     /// The time until which the candidate waits to know its place, beyond the user's limit.
     fn doubt_ends(&self) -> Option<Boottime> {
         let (since, _) = self.contact.doubt?;
-        let forgotten = match self.contact.doubted {
+        let forgotten = match self.contact.unsettled_by {
             // Then a leader that was ahead, too, may be dead.
             Some((Doubt::Store(left), seen)) => (seen + left).max(since),
             _ => since,
@@ -405,7 +405,7 @@ impl Machine {
     pub(super) fn tell_doubt(&mut self, now: Boottime) {
         let Some((_, is_told)) = &mut self.contact.doubt else { return };
         *is_told = true;
-        let doubt = match self.contact.doubted {
+        let doubt = match self.contact.unsettled_by {
             Some((Doubt::Store(left), seen)) => Doubt::Store((seen + left).since(now)),
             _ => Doubt::Leader(self.doubt_ends().unwrap_or(now).since(now)),
         };

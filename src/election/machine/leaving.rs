@@ -83,11 +83,7 @@ impl Machine {
             (None, Some(_)) => Some(Limit::KillGrace(self.timing.kill_grace)),
             (limit, _) => Some(Limit::StopTimeout(limit)),
         };
-        // What a lost lease leaves is being killed, whatever the flags say.
-        let is_lost = matches!(self.verdict, Some(Verdict::Lost(_)));
-        if limit.is_some() || !is_lost || left.fate != Fate::Awaited {
-            self.say(Command::Tell(News::Left(left, limit)));
-        }
+        self.say(Command::Tell(News::Left(left, limit)));
     }
 
     fn note_haste(&mut self, now: Boottime) {

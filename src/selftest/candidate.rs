@@ -270,13 +270,6 @@ impl<'a> Scratch<'a> {
         self.backend.through(&[(Ipv4Addr::LOCALHOST, 1).into()]).is_some()
     }
 
-    /// Returns whether connections to the store are encrypted.
-    pub(super) fn is_secret(&self) -> bool {
-        let is_secret =
-            |scheme: &str| scheme.ends_with("+tls") || ["rediss", "valkeys"].contains(&scheme);
-        self.backend.scheme().is_some_and(is_secret)
-    }
-
     /// Waits until all processes of the last check are dead. Its candidates have been reaped before.
     pub(super) async fn await_ends(&self) {
         end_children(AFTER_A_CHECK).await;

@@ -18,6 +18,8 @@ pub struct Profile {
     /// The id of the store in which this process takes part: the requested one, or else the first one that it has
     /// entered. `None` while the id is not known, and where the location alone identifies the store.
     pub id: Option<StoreId>,
+    /// Whether each server proves by its certificate that it has the name in the URL, so that no proxy can take its place.
+    pub checks_names: bool,
     /// What is unsafe about the store, the way to it and the credentials, as far as that shows before any request.
     pub cautions: Vec<Finding>,
 }
@@ -25,8 +27,17 @@ pub struct Profile {
 impl Profile {
     /// The profile of a strong store that is identified by its location, with nothing unsafe about it.
     pub const fn new(scheme: &'static str, location: String, lease: Lease, order: Order) -> Self {
-        let promise = Promise::Strong;
-        Self { scheme, location, lease, order, promise, id: None, cautions: Vec::new() }
+        let (promise, checks_names) = (Promise::Strong, false);
+        Self {
+            scheme,
+            location,
+            lease,
+            order,
+            promise,
+            id: None,
+            checks_names,
+            cautions: Vec::new(),
+        }
     }
 
     /// The same profile with a weak promise. `what` says how two candidates may lead at a time, and `way_out` what a

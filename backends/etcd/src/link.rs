@@ -23,7 +23,7 @@ use crate::store_check::{StoreCheck, Unusable};
 pub(crate) struct Link {
     members: Vec<Member>,
     accesses: Renewed<Access>,
-    is_clear: bool,
+    pub(crate) is_clear: bool,
     store_check: StoreCheck,
     state: Mutex<State>,
 }

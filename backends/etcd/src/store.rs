@@ -45,6 +45,7 @@ impl Store for EtcdStore {
         Profile {
             id: self.link.store_check().identity().expected(),
             cautions: self.cautions.clone(),
+            checks_names: !self.link.is_clear,
             ..Profile::new(crate::SCHEME, location, lease, Order::Queue)
         }
     }

@@ -185,6 +185,15 @@ mod tests {
     }
 
     #[test]
+    fn only_verify_full_checks_the_name_of_the_server() {
+        for (mode, is_checked) in [("disable", false), ("require", false), ("verify-full", true)] {
+            let url = format!("postgres://me@a/d?sslmode={mode}");
+            let address = parse(&url, &[]).unwrap_or_else(|error| panic!("{url}: {error}"));
+            assert_eq!(address.encryption.checks_names(), is_checked, "{url}");
+        }
+    }
+
+    #[test]
     fn a_setting_that_would_mean_another_server_or_less_safety_is_refused() {
         for (url, why) in [
             ("postgres://me@a/d?port=7", "write its port there"),

@@ -185,7 +185,8 @@ impl<O: Opener> Link<O> {
         let scheme = O::Session::PRODUCT.scheme;
         let profile = Profile::new(scheme, address.location.clone(), lease, Order::Queue);
         let (cautions, id) = (address.cautions.clone(), self.0.identity.expected());
-        Profile { cautions, id, ..profile }
+        let checks_names = address.encryption.checks_names();
+        Profile { cautions, id, checks_names, ..profile }
     }
 
     /// The session in use, or a new one.

@@ -174,6 +174,11 @@ impl Encryption {
         tls.secure(host).map(Some).map_err(|error| Trouble::Failed(error.to_string()))
     }
 
+    /// Whether each server proves that it has the name in the URL.
+    pub fn checks_names(&self) -> bool {
+        matches!(self, Self::Required(tls) if tls.pem.check == Check::Name)
+    }
+
     /// Whether each server proves which one it is.
     fn is_checked(&self) -> bool {
         matches!(self, Self::Required(tls) if tls.pem.check != Check::Nothing)

@@ -104,7 +104,7 @@ impl Settings {
         }
     }
 
-    /// An error, with who we are if that is why. By the next request we may be somebody else.
+    /// An error, with the login if that is why. The next request may have another login.
     pub(crate) fn explain(&self, error: Error) -> Error {
         match &self.login {
             Some(login) if lacks_right(&error) => {

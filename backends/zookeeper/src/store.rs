@@ -43,6 +43,7 @@ impl Store for ZkStore {
         Profile {
             id: self.settings.identity.expected(),
             cautions: self.settings.cautions.clone(),
+            checks_names: self.settings.security.is_some(),
             ..Profile::new(crate::SCHEME, location, lease, Order::Queue)
         }
     }

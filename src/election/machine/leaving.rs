@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error};
 
+use super::call::CallState;
 use super::gates::{Notice, Place};
 use super::leader_state::RunStage;
-use super::patience::CallState;
 use super::{Command, Event, Limit, Machine, News, Phase, Verdict};
 use crate::election::Call;
 use crate::guard::{Ended, Fate, Left, Order, is_off};

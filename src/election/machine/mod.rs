@@ -9,8 +9,10 @@
 //! | requests of people, and signals | `obeying` |
 //! | after the command: its next run, or the end | `leaving` |
 //! | the `--once` record, and the history | `recording` |
-//! | the one call, failed calls, and how long a candidate waits | `patience` |
+//! | the one call | `call` |
+//! | failed calls, and how long a candidate waits | `patience` |
 
+mod call;
 mod gates;
 mod leader_state;
 mod leading;
@@ -26,9 +28,9 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Token};
 
+use self::call::CallState;
 use self::gates::{Gates, Notice, Place, Ruling};
 use self::leader_state::LeaderState;
-use self::patience::CallState;
 use self::patience::Contact;
 use self::recording::{HistoryProgress, LAST_PATIENCE};
 use super::control::Control;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Written};
 
+use super::call::CallState;
 use super::gates::{Notice, Place, Ruling, View};
-use super::patience::CallState;
 use super::recording::HistoryProgress;
 use super::{
     Attempted, Block, Call, Command, Heeds, Machine, News, Phase, Reply, StoppedBy, Verdict,

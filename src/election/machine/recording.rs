@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use elect_api::{Boottime, Error, ErrorKind, Written};
 
+use super::call::CallState;
 use super::leader_state::RunStage;
-use super::patience::CallState;
 use super::{Call, Command, EndRecord, Machine, News, Phase, Verdict};
 use crate::election::history::in_words;
 use crate::guard::{Ended, told_to_end};

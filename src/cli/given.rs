@@ -281,6 +281,12 @@ impl Origins {
             && self.settings.get("backend").is_none()
     }
 
+    /// Returns whether a URL with a password is on the command line, where the list of processes shows it.
+    pub fn shows_password(&self) -> bool {
+        let url = deepest(self.matches).try_get_one::<BackendUrl>("backend").ok().flatten();
+        url.is_some_and(|url| url.without_password() != *url && self.is_on_command_line("backend"))
+    }
+
     /// Returns the origin of the value of the flag with this long name.
     pub fn of(&self, flag: &str) -> Origin {
         let grammar = grammar();

@@ -42,6 +42,10 @@ use crate::report::{FAILED, Level, Log, LogEvent, wall_clock};
 
 pub use check::Left;
 
+/// The warning about a password in `-b`.
+const SHOWN_PASSWORD: &str = "the list of processes shows the password in -b: set ELECT_BACKEND to the URL, or name a \
+                              file with the option password-file";
+
 /// Carries out the command line, with the configuration file for what it leaves out. Returns the exit code of elect.
 pub fn dispatch(given: Given) -> ExitCode {
     match over_file(&given) {
@@ -64,6 +68,9 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
     }
     if origins.file().is_some() {
         warnings.extend(misspelt_variables(&origins));
+    }
+    if origins.shows_password() {
+        warnings.push(SHOWN_PASSWORD.to_owned());
     }
     if is_by_default {
         let remark = || by_default(&command, &origins, &log);

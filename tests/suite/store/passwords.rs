@@ -72,6 +72,22 @@ fn doctor_finds_it(arena: &Arena) {
     assert!(!found.contains("hush"), "{found}");
 }
 
+/// The store cannot be reached: the password is out in any case.
+#[test]
+fn one_in_the_list_of_processes_is_told_once() {
+    const SHOWN: &str = "the list of processes shows the password in -b";
+    let url = "etcd://me:hush@127.0.0.1:1";
+    for command in ["status", "doctor"] {
+        let given = Elect::new(ELECT).args([command, "-b", url]).run().stderr;
+        assert_eq!(given.matches(SHOWN).count(), 1, "{given}");
+        assert!(!given.contains("hush"), "{given}");
+        let set = Elect::new(ELECT).env("ELECT_BACKEND", url).args([command]).run().stderr;
+        assert!(!set.contains(SHOWN), "{set}");
+    }
+    let user = Elect::new(ELECT).args(["status", "-b", "etcd://me@127.0.0.1:1"]).run().stderr;
+    assert!(!user.contains(SHOWN), "{user}");
+}
+
 /// Secrets as Kubernetes mounts them are in memory, and read-only.
 #[test]
 fn a_file_that_only_its_own_may_read_or_that_was_handed_over_is_not_told() {

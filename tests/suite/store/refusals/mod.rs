@@ -28,8 +28,8 @@ pub(super) const ANSWERS: [&str; 13] = [
     "foreign bytes",
     "silence",
 ];
-const COLUMNS: [&str; 7] =
-    ["etcd", "ZooKeeper", "Kubernetes", "PostgreSQL", "Redis", "Consul", "local disk"];
+const COLUMNS: [&str; 8] =
+    ["etcd", "ZooKeeper", "Kubernetes", "PostgreSQL", "MariaDB", "Redis", "Consul", "local disk"];
 
 /// A store that is well, and what makes it give an answer, and takes that back.
 pub(super) struct Stage {
@@ -133,6 +133,11 @@ fn kubernetes_refuses_as_the_page_has_it() {
 #[test]
 fn postgresql_refuses_as_the_page_has_it() {
     the_page_has("PostgreSQL", stores::postgresql());
+}
+
+#[test]
+fn mariadb_refuses_as_the_page_has_it() {
+    the_page_has("MariaDB", stores::mariadb());
 }
 
 #[test]

@@ -1,33 +1,37 @@
 //! The stores, each with a way to have it give one answer.
 
+use std::fs::Permissions;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 
 use elect_testkit::fault::{Disk, Mode, TcpProxy};
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
 use elect_testkit::servers::{
-    Authority, Consul, DatabaseServer as _, DatabaseSetup, Postgres, Redis, ZooKeeperSetup,
+    Authority, Consul, DatabaseServer as _, DatabaseSetup, MariaDb, Postgres, Redis, ZooKeeperSetup,
 };
 use elect_testkit::table::Database as _;
 use serde_json::{Value, json};
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
-use super::front::{STARTS_TLS, front};
+use super::front::{GREETS, STARTS_TLS, front};
 use super::{Stage, redirected};
 use crate::prelude::*;
 use crate::store::balanced::{closes, foreign_server, is_foreign, is_unavailable, resets};
 use crate::store::full::fill;
 
 /// The address of a store, the protocol for TLS to agree on, and a function from an address to a URL. The function
-/// takes the file of an authority if the way there is by TLS.
+/// takes the file of an authority if the way there is by TLS. The last is the authority of the server's own certificate,
+/// if it has one.
 struct Plain<'a> {
     target: SocketAddr,
     protocol: &'a [u8],
     url: &'a dyn Fn(SocketAddr, Option<&Path>) -> String,
+    own: Option<Arc<Authority>>,
 }
 
 /// Returns the stages that need nothing of the store.
-fn on_the_way(plain: &Plain<'_>) -> Vec<Stage> {
-    let Plain { target, protocol, url } = *plain;
+fn on_the_way(plain: Plain<'_>) -> Vec<Stage> {
+    let Plain { target, protocol, url, own } = plain;
     let bare = |address| url(address, None);
     let mut all = vec![
         redirected("connection closed without a byte", target, foreign_server(closes), &bare),
@@ -35,9 +39,10 @@ fn on_the_way(plain: &Plain<'_>) -> Vec<Stage> {
         redirected("HTTP status 503", target, foreign_server(is_unavailable), &bare),
         redirected("foreign bytes", target, foreign_server(is_foreign), &bare),
     ];
-    let authority = Arc::new(Authority::new());
     let name: &[&str] = &["127.0.0.1"];
-    let good = front(&authority.server(name), protocol, target);
+    let has_own = own.is_some();
+    let authority = own.unwrap_or_else(|| Arc::new(Authority::new()));
+    let good = if has_own { target } else { front(&authority.server(name), protocol, target) };
     let trusted = |address| url(address, Some(&authority.ca()));
     for (answer, pem) in [
         ("certificate of an unknown authority", Authority::new().server(name)),
@@ -89,7 +94,7 @@ pub(super) fn etcd() -> Vec<Stage> {
         Some(ca) => format!("etcd+tls://{address}/PLACE?ca={}", ca.display()),
     };
     let target = etcd.endpoints()[0];
-    let mut all = on_the_way(&Plain { target, protocol: b"h2", url: &url });
+    let mut all = on_the_way(Plain { target, protocol: b"h2", url: &url, own: None });
     let proxy = Arc::new(TcpProxy::start(target));
     let (way, other) = (url(proxy.address(), None), Arc::clone(&proxy));
     all.push(Stage {
@@ -175,7 +180,7 @@ pub(super) fn kubernetes() -> Vec<Stage> {
         fs::write(&path, own).expect("a kubeconfig");
         ApiServer::url_with(&namespace, &path)
     };
-    let mut all = on_the_way(&Plain { target, protocol: b"http/1.1", url: &url });
+    let mut all = on_the_way(Plain { target, protocol: b"http/1.1", url: &url, own: None });
     let verbs = ["get", "list", "watch", "create", "update", "delete"];
     let own = |name: &str| vec![Rule::leases(name, &verbs)];
     for by_token in [true, false] {
@@ -224,7 +229,7 @@ pub(super) fn postgresql() -> Vec<Stage> {
         Some(ca) => of("elect", address, &format!("verify-full&sslrootcert={}", ca.display())),
     };
     let target = server.address();
-    let mut all = on_the_way(&Plain { target, protocol: STARTS_TLS, url: &url });
+    let mut all = on_the_way(Plain { target, protocol: STARTS_TLS, url: &url, own: None });
     server.rule("host all locked all scram-sha-256");
     for (answer, role, begin, end) in [
         (
@@ -278,6 +283,71 @@ pub(super) fn postgresql() -> Vec<Stage> {
     keep(all, (Mutex::new(folder), server))
 }
 
+pub(super) fn mariadb() -> Vec<Stage> {
+    let authority = Arc::new(Authority::new());
+    let pem = authority.server(&["127.0.0.1"]);
+    // The server may run as another user.
+    fs::set_permissions(&pem.key, Permissions::from_mode(0o644)).expect("our own");
+    let [cert, key] = [("cert", &pem.cert), ("key", &pem.key)]
+        .map(|(name, path)| format!("--ssl-{name}={}", path.display()));
+    let server = Arc::new(MariaDb::start_with(&[&cert, &key]));
+    let folder = TempDir::new().expect("a folder");
+    let password = folder.path().join("password");
+    fs::write(&password, "old").expect("a file");
+    let url = |address: SocketAddr, ca: Option<&Path>| {
+        let mode = match ca {
+            None => "DISABLED".to_owned(),
+            Some(ca) => format!("VERIFY_IDENTITY&ssl-ca={}", ca.display()),
+        };
+        format!("mariadb://elect@{address}/jobs?table=PLACE&ssl-mode={mode}")
+    };
+    let bare = |address| url(address, None);
+    let target = server.address();
+    let own = Some(Arc::clone(&authority));
+    let mut all = on_the_way(Plain { target, protocol: GREETS, url: &url, own });
+    let limited = MariaDb::start_with(&["--max-connections=10", "--connect-timeout=600"]);
+    // One more is kept for an administrator.
+    let taken = connections(limited.address(), 11);
+    all.push(redirected("too many connections", target, limited.address(), &bare));
+    let still = MariaDb::start_with(&["--read-only=1"]);
+    all.push(redirected("read-only server", target, still.address(), &bare));
+    for (answer, user, begin, end) in [
+        (
+            "user, password or token refused (401)",
+            "locked",
+            "ALTER USER locked@'%' IDENTIFIED BY 'new'",
+            "ALTER USER locked@'%' IDENTIFIED BY 'old'",
+        ),
+        (
+            "a right is missing (403)",
+            "poor",
+            "REVOKE ALL ON jobs.* FROM poor@'%'",
+            "GRANT ALL ON jobs.* TO poor@'%'",
+        ),
+    ] {
+        server.ask(&format!(
+            "CREATE USER {user}@'%' IDENTIFIED BY 'old'; GRANT ALL ON jobs.* TO {user}@'%'"
+        ));
+        // What counts for new sessions has to reach all.
+        let does = |statement: &str| {
+            let statements = format!("{statement}; KILL USER {user}");
+            let server = Arc::clone(&server);
+            Box::new(move || _ = server.ask(&statements))
+        };
+        let file = password.display();
+        all.push(Stage {
+            answer,
+            url: format!(
+                "mariadb://{user}@{target}/jobs?table={user}&ssl-mode=DISABLED&password-file={file}"
+            ),
+            begin: does(begin),
+            end: does(end),
+            keeps: Box::new(()),
+        });
+    }
+    keep(all, Mutex::new((folder, taken, limited, still, authority, server)))
+}
+
 pub(super) fn redis() -> Vec<Stage> {
     let server = Arc::new(Redis::start());
     // The first replica makes the server begin another history: it comes before all candidates.
@@ -291,7 +361,7 @@ pub(super) fn redis() -> Vec<Stage> {
     };
     let bare = |address| url(address, None);
     let target = server.address();
-    let mut all = on_the_way(&Plain { target, protocol: b"", url: &url });
+    let mut all = on_the_way(Plain { target, protocol: b"", url: &url, own: None });
     let limited = Redis::start_with(&["--maxclients 10"]);
     all.push(redirected("too many connections", target, limited.address(), &bare));
     all.push(redirected("read-only server", target, replica.address(), &bare));
@@ -356,7 +426,7 @@ pub(super) fn consul() -> Vec<Stage> {
         }
     };
     let target = server.address();
-    let mut all = on_the_way(&Plain { target, protocol: b"http/1.1", url: &url });
+    let mut all = on_the_way(Plain { target, protocol: b"http/1.1", url: &url, own: None });
     let limits = json!({"limits": {"http_max_conns_per_client": 10}});
     let limited = Consul::start_as(1, &DatabaseSetup::default(), &limits);
     all.push(redirected("too many connections", target, limited.address(), &|it| url(it, None)));
@@ -416,7 +486,7 @@ pub(super) fn zookeeper() -> Vec<Stage> {
         Some(ca) => format!("zk+tls://{address}/PLACE?ca={}", ca.display()),
     };
     let (target, full) = (server.address(0), limited.address(0));
-    let mut all = on_the_way(&Plain { target, protocol: b"", url: &url });
+    let mut all = on_the_way(Plain { target, protocol: b"", url: &url, own: None });
     all.push(redirected("too many connections", target, full, &|address| url(address, None)));
     let mode = CreateMode::Persistent.with_acls(Acls::anyone_all());
     handle.block_on(client.create("/denied", b"", &mode)).expect("a node");

@@ -36,11 +36,14 @@ impl RecordStore {
     }
 
     /// Removes everything that is kept for an election without candidates.
-    async fn forget(&self, name: &ElectionName, may_lose_fences: bool) -> Result<(), Error> {
-        let election = self.election(name);
+    async fn forget(&self, name: &ElectionName, what: &Removal<'_>) -> Result<(), Error> {
+        let (election, may_lose_fences) = (self.election(name), what.takes_fences());
         let listing = election.look(Purpose::Leave).await?;
         let record = listing.record.unwrap_or_default().1;
-        election.expect_no_doubt(&record)?;
+        // The store cannot have lost a leader of an election that no other candidate knows.
+        if !matches!(what, Removal::Scratch) {
+            election.expect_no_doubt(&record)?;
+        }
         let waiting = waiters(&record, &listing.waiters).count();
         let (version, data) = election.data_or_damage().await?;
         if !may_lose_fences {
@@ -151,9 +154,9 @@ impl Store for RecordStore {
         match what {
             Removal::Crashed(ticket) => redeem(&election, ticket::nonce(ticket)?).await,
             Removal::Leader { token, mark } => evict(&election, token, mark).await,
-            Removal::Everything { fences } => self.forget(name, fences).await,
+            Removal::Everything { .. } => self.forget(name, &what).await,
             Removal::Scratch => {
-                self.forget(name, true).await?;
+                self.forget(name, &what).await?;
                 self.erase(name).await
             }
         }

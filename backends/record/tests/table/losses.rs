@@ -210,6 +210,19 @@ fn nothing_is_written_under_a_leader_that_is_in_doubt() {
     });
 }
 
+/// No other candidate can have led it.
+#[test]
+fn a_scratch_election_is_removed_at_once() {
+    run("a scratch election", async {
+        let ground = Ground::new();
+        ground.table.lose(0);
+        let mut a = ground.seat("a", &election(), TTL).await;
+        assert!(matches!(ground.refresh(&mut a).await, Standing::Waiting { .. }));
+        a.resign(None).await.expect("it waits no more");
+        ground.store().remove(&election(), Removal::Scratch).await.expect("removed");
+    });
+}
+
 #[test]
 fn a_leader_writes_cells_in_an_old_record_only_while_its_lease_lasts() {
     run("cells", async {

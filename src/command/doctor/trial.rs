@@ -44,6 +44,8 @@ pub(super) struct Trial<'a> {
     seat: Option<Box<dyn Seat>>,
     rights: Vec<Right>,
     renewals: Vec<Duration>,
+    /// How long the store lets no candidate lead, as it may have lost the record of a leader.
+    doubt: Option<Duration>,
     left: Option<String>,
 }
 
@@ -68,6 +70,7 @@ impl<'a> Trial<'a> {
             seat: None,
             rights: Vec::new(),
             renewals: Vec::new(),
+            doubt: None,
             left: None,
         })
     }
@@ -106,7 +109,10 @@ impl<'a> Trial<'a> {
         let Some(seat) = &mut self.seat else { return self.note("lead", opened) };
         let led = lead(&mut **seat, patience).await;
         let leads = led.is_ok();
-        self.note("lead", led);
+        match long_doubt(&**seat, patience) {
+            Some(left) if !leads => self.doubt = Some(left),
+            _ => self.note("lead", led),
+        }
         if leads {
             self.renew().await;
             self.write().await;
@@ -230,6 +236,15 @@ impl<'a> Trial<'a> {
                 Finding::error(format!("elect cannot {names}: {why}"), way_out)
             })
             .collect();
+        findings.extend(self.doubt.map(|left| {
+            let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
+            let what =
+                "the store may have lost the record of a leader, as one that is new may have";
+            Finding::warning(
+                format!("{what}: it lets no candidate lead for {left}"),
+                "elect run waits for that by itself; then ask again, for the rights of a leader",
+            )
+        }));
         let left = self.left.iter();
         findings.extend(
             left.map(|left| Finding::warning(format!("left behind: {left}"), "remove it by hand")),
@@ -248,33 +263,28 @@ impl From<&Right> for RightReport {
     }
 }
 
-/// Refreshes the seat until it leads.
+/// How long the store lets no candidate lead, if that is longer than a step.
+fn long_doubt(seat: &dyn Seat, patience: Patience) -> Option<Duration> {
+    match seat.doubt() {
+        Some(Doubt::Store(left)) if left > patience.step => Some(left),
+        _ => None,
+    }
+}
+
+/// Refreshes the seat until it leads, or is in doubt for long.
 async fn lead(seat: &mut dyn Seat, patience: Patience) -> Result<(), Error> {
     const WAITS: &str = "no other candidate is in the election, and the store lets none lead yet";
     let waits = || Error::new(ErrorKind::Unreachable, WAITS);
-    let doubted = patience
-        .insist(async || match seat.refresh(guard::now()).await?.standing {
-            Standing::Leading { .. } => Ok(None),
-            Standing::Waiting { .. } => match seat.doubt() {
-                Some(Doubt::Store(left)) if left > patience.step => Ok(Some(left)),
-                _ => Err(waits()),
-            },
-            Standing::Gone(why) | Standing::Evicted(why) => {
-                let what = format!("the lease did not last: {why}");
-                Err(Error::new(ErrorKind::Unfit, what))
-            }
-        })
-        .await?;
-    match doubted {
-        None => Ok(()),
-        Some(left) => {
-            let left = humantime::format_duration(Duration::from_secs(left.as_secs()));
-            Err(waits().and(format!(
-                "the store may have lost the record of a leader, as one that is new may have: the first elect run waits \
-                 for {left}"
-            )))
+    let asked = patience.insist(async || match seat.refresh(guard::now()).await?.standing {
+        Standing::Leading { .. } => Ok(true),
+        Standing::Waiting { .. } if long_doubt(seat, patience).is_some() => Ok(false),
+        Standing::Waiting { .. } => Err(waits()),
+        Standing::Gone(why) | Standing::Evicted(why) => {
+            let what = format!("the lease did not last: {why}");
+            Err(Error::new(ErrorKind::Unfit, what))
         }
-    }
+    });
+    if asked.await? { Ok(()) } else { Err(waits()) }
 }
 
 /// The time limits of one attempt, and of one step with all its attempts.

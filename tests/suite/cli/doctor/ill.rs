@@ -1,7 +1,7 @@
 //! Stores that are slow, old, or not there.
 
 use elect_testkit::fault::{Mode, TcpProxy};
-use elect_testkit::servers::ZooKeeperSetup;
+use elect_testkit::servers::{DatabaseServer as _, Redis, ZooKeeperSetup};
 
 use crate::cli::selftest::stores::keys as keys_of;
 use crate::prelude::*;
@@ -113,6 +113,18 @@ fn a_store_out_of_reach_is_said() {
     let ended = doctor(&url).run().exits(125).prints("");
     ended.says("cannot connect to http://127.0.0.1:1: nothing listens there");
     doctor("file:///dev/null/x").run().exits(125).prints("").says("/dev/null");
+}
+
+/// A new store may be one that has lost all. Nothing is wrong with it, and elect waits.
+#[test]
+fn a_store_that_lets_no_candidate_lead_yet_is_told_apart() {
+    let redis = Redis::start();
+    let found = report(&doctor(&format!("redis://elect@{}", redis.address())), 1);
+    assert_eq!(granted(&found), ["look"]);
+    assert_eq!(findings(&found, "error"), [""; 0]);
+    let warnings = findings(&found, "warning").concat();
+    assert!(warnings.contains("lets no candidate lead for 1m"), "{warnings}");
+    assert_eq!(redis.ask("HKEYS {elect}").lines().filter(|key| key.contains("doctor")).count(), 0);
 }
 
 /// An interrupted examination leaves nothing either.

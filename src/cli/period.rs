@@ -1,7 +1,7 @@
 //! This file computes the periods of a schedule, and the key of the current one, for `--once-per`.
 //!
-//! The name of a period is the hour, day, ISO week or month in which it begins, at the given offset from UTC. The time
-//! zone of the machine does not matter. So hosts whose clocks agree have the same name for a period.
+//! The name of a period is the minute, hour, day, ISO week or month in which it begins, at the given offset from UTC. The
+//! time zone of the machine does not matter. So hosts whose clocks agree have the same name for a period.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,35 +22,45 @@ const GREATEST_OFFSET: i64 = 14;
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// The accepted values of `--once-per`, for error messages.
-const ACCEPTED: &str = "write hour@50, day@02:50, week@Sun@02:50 or month@15@02:50; the time is in UTC, or has an offset, \
-                        such as day@02:50+01:00";
+const ACCEPTED: &str = "write 15m@13, hour@50, 6h@02:50, day@02:50, week@Sun@02:50 or month@15@02:50; the time is in UTC, \
+                        or has an offset, such as day@02:50+01:00";
 
 /// A schedule. Each of its periods begins where the one before ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     unit: Unit,
-    /// The shift in seconds from UTC to a clock at whose midnight, or full hour, the periods begin.
-    shift: i64,
+    /// The time in seconds from the start of the calendar's unit, or of the day, to that of a period.
+    start: i64,
+    /// The offset from UTC, in seconds.
+    offset: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
-    Hour,
+    /// A part of a day of so many seconds. A day has a whole number of them.
+    Part(i64),
     Day,
     Week,
     Month,
 }
 
 impl Period {
-    /// Returns the key of the period that is current at `time`: `2026-11-26T13`, `2026-11-26`, `2026-W48` or `2026-11`.
+    /// Returns the key of the period that is current at `time`: `2026-11-26T13:13`, `2026-11-26T13`, `2026-11-26`,
+    /// `2026-W48` or `2026-11`.
     ///
     /// Times outside the years 1970 to 9999 come only from broken clocks. They count as the nearest time in that range.
     pub fn key(self, time: SystemTime) -> String {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let shifted = i64::try_from(since).unwrap_or(LAST).min(LAST).saturating_add(self.shift);
+        // By a clock at whose midnight the periods begin, or one of them.
+        let shifted = i64::try_from(since).unwrap_or(LAST).min(LAST) + self.offset - self.start;
         let begun = shifted.clamp(0, LAST);
         match self.unit {
-            Unit::Hour => notation(begun, "2026-11-26T13".len()),
+            Unit::Part(length) => {
+                let begun = (begun - begun % length + self.start).min(LAST);
+                let has_minutes = length % HOUR > 0;
+                let shown = if has_minutes { "2026-11-26T13:13" } else { "2026-11-26T13" };
+                notation(begun, shown.len())
+            }
             Unit::Day => notation(begun, "2026-11-26".len()),
             Unit::Week => week(begun / DAY),
             Unit::Month => notation(begun, "2026-11".len()),
@@ -95,27 +105,63 @@ impl FromStr for Period {
         });
         let offset =
             offset.ok_or_else(|| refuse("the offset is not +HH:MM or -HH:MM, up to 14:00"))?;
-        let (unit, start) = match unit {
-            "hour" => (Unit::Hour, begin.map_or(Some(0), minutes)),
-            "day" => (Unit::Day, begin.map_or(Some(0), time_of_day)),
-            "week" => (Unit::Week, begin.map_or(Some(0), |begin| at_day(begin, weekday))),
-            "month" => (Unit::Month, begin.map_or(Some(0), |begin| at_day(begin, day_of_month))),
-            _ => return Err(refuse("not a period")),
-        };
+        let unit = unit_of(unit).map_err(|why| refuse(&why))?;
+        let start = begin.map_or(Some(0), |begin| match unit {
+            Unit::Part(length) => in_part(begin, length),
+            Unit::Day => time_of_day(begin),
+            Unit::Week => at_day(begin, weekday),
+            Unit::Month => at_day(begin, day_of_month),
+        });
         let start = start.ok_or_else(|| {
             let slip = begin.and_then(slip).map(|it| format!("{it}; ")).unwrap_or_default();
-            slip + &refuse(match unit {
-                Unit::Hour => "an hour begins at a minute from 00 to 59",
-                Unit::Day => "a day begins at a time from 00:00 to 23:59",
-                Unit::Week => {
-                    "a week begins on a day from Mon to Sun, at a time from 00:00 to 23:59"
-                }
-                Unit::Month => {
-                    "a month begins on a day from 1 to 28, at a time from 00:00 to 23:59"
-                }
-            })
+            slip + &refuse(&starts_of(unit))
         })?;
-        Ok(Self { unit, shift: offset - start })
+        Ok(Self { unit, start, offset })
+    }
+}
+
+/// Reads a unit that begins where the calendar has it begin.
+fn unit_of(text: &str) -> Result<Unit, String> {
+    Ok(match text {
+        "hour" => Unit::Part(HOUR),
+        "day" => Unit::Day,
+        "week" => Unit::Week,
+        "month" => Unit::Month,
+        _ => {
+            let minutes = text.strip_suffix('m').map(|number| (number, MINUTE));
+            let found = minutes.or_else(|| Some((text.strip_suffix('h')?, HOUR)));
+            let (number, each) = found
+                .filter(|(number, _)| {
+                    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+                })
+                .ok_or("not a period")?;
+            match number.parse::<i64>().map(|number| number.saturating_mul(each)) {
+                Ok(DAY) => Unit::Day,
+                Ok(length) if length > 0 && DAY % length == 0 => Unit::Part(length),
+                _ => return Err(format!("a day is no whole number of {text}")),
+            }
+        }
+    })
+}
+
+/// Says where a unit may begin.
+fn starts_of(unit: Unit) -> String {
+    match unit {
+        Unit::Part(HOUR) => "an hour begins at a minute from 00 to 59".into(),
+        Unit::Part(length) if length < HOUR => {
+            let minutes = length / MINUTE;
+            format!("{minutes}m begins at a minute from 00 to {:02}", minutes - 1)
+        }
+        Unit::Part(length) => {
+            let last = length / MINUTE - 1;
+            let (hours, minutes) = (last / 60, last % 60);
+            format!("such a period begins at a time from 00:00 to {hours:02}:{minutes:02}")
+        }
+        Unit::Day => "a day begins at a time from 00:00 to 23:59".into(),
+        Unit::Week => {
+            "a week begins on a day from Mon to Sun, at a time from 00:00 to 23:59".into()
+        }
+        Unit::Month => "a month begins on a day from 1 to 28, at a time from 00:00 to 23:59".into(),
     }
 }
 
@@ -146,6 +192,12 @@ fn split_offset(text: &str) -> (&str, Option<i64>) {
 
 fn size_of(offset: &str) -> Option<i64> {
     time_of_day(offset).filter(|size| *size <= GREATEST_OFFSET * HOUR)
+}
+
+/// Reads the start of a part of a day as seconds from midnight: `HH:MM`, or `MM` if the part is no longer than an hour.
+fn in_part(text: &str, length: i64) -> Option<i64> {
+    let start = if length > HOUR { time_of_day(text) } else { minutes(text) };
+    start.filter(|start| *start < length)
 }
 
 /// Reads `[DAY@]HH:MM` as seconds from the start of a unit of days. Without a day, the first day counts.
@@ -270,6 +322,64 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_day_has_the_name_of_the_minute_or_hour_in_which_it_begins() {
+        keys(
+            "15m@13",
+            &[
+                ("2026-11-26T00:12:59Z", "2026-11-25T23:58"),
+                ("2026-11-26T00:13:00Z", "2026-11-26T00:13"),
+                // Two hosts whose clocks differ run a job of each quarter of an hour.
+                ("2026-11-26T13:14:58Z", "2026-11-26T13:13"),
+                ("2026-11-26T13:15:01Z", "2026-11-26T13:13"),
+                ("2026-11-26T13:27:59Z", "2026-11-26T13:13"),
+                ("2026-11-26T13:28:00Z", "2026-11-26T13:28"),
+            ],
+        );
+        keys("20m", &[("2026-11-26T13:59:59Z", "2026-11-26T13:40")]);
+        keys("1m", &[("2026-11-26T13:59:59Z", "2026-11-26T13:59")]);
+        keys(
+            "90m@00:20",
+            &[
+                ("2026-11-26T00:19:59Z", "2026-11-25T22:50"),
+                ("2026-11-26T01:49:59Z", "2026-11-26T00:20"),
+                ("2026-11-26T01:50:00Z", "2026-11-26T01:50"),
+            ],
+        );
+        keys(
+            "6h@02:50",
+            &[("2026-11-26T02:49:59Z", "2026-11-25T20"), ("2026-11-26T08:50:00Z", "2026-11-26T08")],
+        );
+        // India is half an hour off.
+        keys("hour@00+05:30", &[("2026-11-26T13:30:00Z", "2026-11-26T19")]);
+        keys("20m@10+05:45", &[("2026-11-26T13:25:00Z", "2026-11-26T19:10")]);
+        assert_eq!("60m@50".parse::<Period>(), "hour@50".parse());
+        assert_eq!("1h@50".parse::<Period>(), "hour@50".parse());
+        assert_eq!("24h@02:50".parse::<Period>(), "day@02:50".parse());
+    }
+
+    #[test]
+    fn a_part_of_a_day_is_one_of_equal_parts_and_begins_in_it() {
+        for (text, why) in [
+            ("25m", "a day is no whole number of 25m"),
+            ("7h@02:50", "a day is no whole number of 7h"),
+            ("48h", "a day is no whole number of 48h"),
+            ("0m", "a day is no whole number of 0m"),
+            ("15m@15", "15m begins at a minute from 00 to 14"),
+            ("15m@-2m", "the offset is not +HH:MM"),
+            ("15m@00:13", "15m begins at a minute from 00 to 14"),
+            ("6h@06:00", "begins at a time from 00:00 to 05:59"),
+            ("90m@20", "begins at a time from 00:00 to 01:29"),
+            ("m", "not a period"),
+            ("+15m", "not a period"),
+            ("15min", "not a period"),
+            ("15s", "not a period"),
+        ] {
+            let refusal = text.parse::<Period>().expect_err(text);
+            assert!(refusal.contains(why), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
     fn a_week_has_the_name_of_iso_8601() {
         keys(
             "week",
@@ -344,7 +454,9 @@ mod tests {
     #[test]
     fn each_key_is_that_of_one_stretch_of_time() {
         for (period, step, most) in [
+            ("15m@13", 60, 900),
             ("hour@50", 600, 3_600),
+            ("6h@02:50+05:45", 600, 21_600),
             ("day@02:50-03:00", 600, 86_400),
             ("week@Sun@02:50", 3_000, 7 * 86_400),
             ("month@28@23:50", 6_000, 31 * 86_400),

@@ -181,8 +181,9 @@ pub struct RunFlags {
     /// Run once in each PERIOD, such as day@02:50
     ///
     /// This flag is --once with a key for the period that is current when elect starts: `2026-11-26` for `day@02:50`.
-    /// A run that starts late counts for the same period, whatever the machine's time zone. Other periods are `hour@50`,
-    /// `week@Sun@02:50` and `month@15@02:50`. Times are in UTC, or have an offset: `day@02:50+01:00`.
+    /// A run that starts late counts for the same period, whatever the machine's time zone. Other periods are `15m@13`,
+    /// `hour@50`, `6h@02:50`, `week@Sun@02:50` and `month@15@02:50`. Times are in UTC, or have an offset:
+    /// `day@02:50+01:00`.
     #[arg(long, env = "ELECT_ONCE_PER", value_name = "PERIOD", value_hint = ValueHint::Other, help_heading = COMMAND, hide_short_help = true)]
     pub once_per: Option<Period>,
 

@@ -1,30 +1,22 @@
 //! A connection with an agent or a server. It takes one request at a time.
 
-use elect_remote::{Address, Place, Way, Witness};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use elect_remote::{Address, Http, Place, Unanswered, Unread, Way, Witness};
 use hyper::body::Bytes;
-use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
-use tokio::task::JoinSet;
 
 use crate::error::{Failure, Refusal};
 
 /// The most bytes in an answer. The rows of a transaction are not longer.
 const LONGEST: usize = 64 << 20;
-/// The most bytes in the headers of an answer.
-const LONGEST_HEADERS: usize = 64 << 10;
 /// The header with the index of the newest change of what was asked for.
 const INDEX: &str = "x-consul-index";
 
-/// A connection. Dropped, it is closed.
-pub(crate) struct Http {
-    sender: SendRequest<String>,
+/// A connection on which each request shows the token. Dropped, it is closed.
+pub(crate) struct Connection {
+    http: Http,
     host: String,
     token: Option<HeaderValue>,
-    /// Moves the bytes, and ends with the connection.
-    task: JoinSet<hyper::Result<()>>,
 }
 
 /// A request.
@@ -53,7 +45,7 @@ impl Question {
     }
 }
 
-impl Http {
+impl Connection {
     /// Connects. The caller limits the time.
     ///
     /// # Errors
@@ -64,11 +56,7 @@ impl Http {
         witness: &Witness,
     ) -> Result<Self, Failure> {
         let stream = place.way.dial(&address.encryption, witness).await.map_err(Failure::Way)?;
-        let mut http = http1::Builder::new();
-        let handshake = http.max_buf_size(LONGEST_HEADERS).handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = handshake.map_err(|error| Failure::Lost(error.to_string()))?;
-        let mut task = JoinSet::new();
-        task.spawn(connection);
+        let http = Http::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))?;
         let host = match &place.way {
             Way::Network(host) => host.to_string(),
             Way::Socket(_) => "localhost".to_owned(),
@@ -82,12 +70,12 @@ impl Http {
             }
             None => None,
         };
-        Ok(Self { sender, host, token, task })
+        Ok(Self { http, host, token })
     }
 
     /// Ends with the connection.
     pub(crate) async fn ended(&mut self) {
-        self.task.join_next().await;
+        self.http.ended().await;
     }
 
     /// Sends a request, and waits for the whole answer: 200, 404 or 409.
@@ -110,26 +98,20 @@ impl Http {
             request = request.header("x-consul-token", token);
         }
         let request = request.body(question.body).map_err(|_| Failure::Odd("no path"))?;
-        if self.sender.ready().await.is_err() {
-            return Err(Failure::Unsent);
-        }
-        let sent = self.sender.try_send_request(request).await;
-        let answer = sent.map_err(|mut failed| match failed.take_message() {
-            Some(_) => Failure::Unsent,
-            None => lost(&failed.into_error()),
+        let answer = self.http.ask(request).await.map_err(|unanswered| match unanswered {
+            Unanswered::Unsent(..) => Failure::Unsent,
+            Unanswered::Lost(error) => lost(&error),
         })?;
         let status = answer.status();
         let index = answer.headers().get(INDEX);
         let index = index.and_then(|index| index.to_str().ok()?.parse().ok());
-        let body = Limited::new(answer.into_body(), LONGEST).collect().await;
-        let body = body.map_err(|error| match error.downcast::<hyper::Error>() {
-            Ok(error) => lost(&error),
-            Err(error) if error.is::<LengthLimitError>() => {
-                Failure::Odd("an answer of more than 64 MiB")
-            }
-            Err(error) => Failure::Lost(error.to_string()),
+        let body = Http::body_of(answer, LONGEST).await.map_err(|unread| match unread {
+            Unread::TooLong => Failure::Odd("an answer of more than 64 MiB"),
+            Unread::Lost(error) => match error.downcast::<hyper::Error>() {
+                Ok(error) => lost(&error),
+                Err(error) => Failure::Lost(error.to_string()),
+            },
         })?;
-        let body = body.to_bytes();
         let is_good =
             matches!(status, StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::CONFLICT);
         if is_good {

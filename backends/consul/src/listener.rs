@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::error::Failure;
-use crate::http::{Http, Question};
+use crate::http::{Connection, Question};
 use crate::keys::{self, Keys};
 use crate::transaction::pairs;
 
@@ -170,9 +170,9 @@ impl Listener {
         }
     }
 
-    async fn connect(&self) -> Result<Http, Failure> {
+    async fn connect(&self) -> Result<Connection, Failure> {
         let witness = Witness::default();
-        let opened = Box::pin(Http::open(&self.address, &self.place, &witness));
+        let opened = Box::pin(Connection::open(&self.address, &self.place, &witness));
         timeout(CONNECT_TIMEOUT, opened).await.unwrap_or(Err(Failure::Silent))
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Failure, Refusal};
 use crate::examine::{self, State};
-use crate::http::{Answer, Http, Question};
+use crate::http::{Answer, Connection, Question};
 use crate::keys::Keys;
 use crate::listener::Listener;
 use crate::transaction::{Outcome, Pair, Transaction, pairs};
@@ -116,7 +116,11 @@ impl elect_remote::Session for Session {
 }
 
 /// Carries out one request after the other, until the connection fails or the session is dropped.
-async fn drive(mut http: Http, mut requests: mpsc::Receiver<Request>, listener: Arc<Listener>) {
+async fn drive(
+    mut http: Connection,
+    mut requests: mpsc::Receiver<Request>,
+    listener: Arc<Listener>,
+) {
     // Also if this task is ended.
     let _end = listener.end_later();
     loop {
@@ -157,7 +161,7 @@ impl Opener for Keys {
         place: &Place,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let http = Http::open(address, place, witness).await?;
+        let http = Connection::open(address, place, witness).await?;
         let (requests, received) = mpsc::channel(QUEUE);
         let listener = Arc::new(Listener::new(address.clone(), place.clone(), self.clone()));
         let driver = tokio::spawn(drive(http, received, Arc::clone(&listener)));

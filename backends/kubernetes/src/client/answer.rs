@@ -1,11 +1,9 @@
 //! Reads an answer of the server: its body, or the reason why there is none.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use elect_api::text::{WORDS, clean};
-use elect_remote::in_full;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use elect_remote::{Http, Unread, in_full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
@@ -26,12 +24,13 @@ pub(super) async fn read(
 ) -> Result<Bytes, Failure> {
     let status = answer.status();
     let strange = |what| Failure::Strange { status: status.as_u16(), what };
-    let body = body_of(granted(answer, shown).await?).await.map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            return strange(TOO_LONG);
+    let body = Http::body_of(granted(answer, shown).await?, LONGEST).await;
+    let body = body.map_err(|unread| match unread {
+        Unread::TooLong => strange(TOO_LONG),
+        Unread::Lost(error) => {
+            let why = in_full(error.as_ref());
+            Failure::Unknown(format!("the answer of {server} broke off: {why}"))
         }
-        let why = in_full(error.as_ref());
-        Failure::Unknown(format!("the answer of {server} broke off: {why}"))
     })?;
     if is_page(&body) { Err(strange(PAGE)) } else { Ok(body) }
 }
@@ -48,12 +47,8 @@ pub(super) async fn granted(
     let header = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let header = header.and_then(|seconds| seconds.parse().ok());
     // The request was refused, even if its message cannot be read.
-    let body = body_of(answer).await.unwrap_or_default();
+    let body = Http::body_of(answer, LONGEST).await.unwrap_or_default();
     Err(refused(status, &without(&body, shown), header))
-}
-
-async fn body_of(answer: Response<Incoming>) -> Result<Bytes, Box<dyn StdError + Send + Sync>> {
-    Ok(Limited::new(answer.into_body(), LONGEST).collect().await?.to_bytes())
 }
 
 /// Removes the token or the password from a message. A server that is no API server may echo them, and more people

@@ -2,29 +2,21 @@
 
 use std::sync::Arc;
 
-use elect_remote::{Protocol, Stream, Trouble, Witness, connect, in_full};
+use elect_remote::{Http, Protocol, Stream, Trouble, Witness, connect, in_full};
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
-use tokio::task::JoinSet;
 
 use super::access::Access;
 use super::server::Identity;
 
-/// The most bytes in the headers of an answer.
-const LONGEST_HEADERS: usize = 64 << 10;
-
 /// A connection. Dropped, it is closed.
 pub(super) struct Connection {
-    sender: SendRequest<String>,
+    http: Http,
     /// The access that it was made with. Another access may have another certificate.
     access: Arc<Access>,
     /// The certificate that a plugin gave us for it.
     identity: Option<Arc<Identity>>,
     witness: Witness,
-    /// Moves its bytes, and ends with it.
-    task: JoinSet<hyper::Result<()>>,
 }
 
 /// The reason why there is no connection.
@@ -79,13 +71,10 @@ impl Connection {
             }
         })
         .await?;
-        let mut http = http1::Builder::new();
-        let handshake = http.max_buf_size(LONGEST_HEADERS).handshake(TokioIo::new(stream)).await;
-        let (sender, connection) = handshake.map_err(|error| failed("", in_full(&error), false))?;
-        let mut task = JoinSet::new();
-        task.spawn(connection);
+        let http = Http::over(stream).await;
+        let http = http.map_err(|error| failed("", in_full(&error), false))?;
         let (access, identity) = (Arc::clone(access), identity.cloned());
-        Ok(Self { sender, access, identity, witness, task })
+        Ok(Self { http, access, identity, witness })
     }
 
     /// Returns whether it can take a request with these credentials, as far as we know.
@@ -95,13 +84,13 @@ impl Connection {
         identity: Option<&Arc<Identity>>,
     ) -> bool {
         let is_ours = Arc::ptr_eq(&self.access, access) && self.identity.as_ref() == identity;
-        is_ours && self.task.try_join_next().is_none() && self.sender.ready().await.is_ok()
+        is_ours && self.http.is_ready().await
     }
 
     /// Closes it.
     #[cfg(test)]
     pub(super) async fn close(&mut self) {
-        self.task.shutdown().await;
+        self.http.close().await;
     }
 
     /// Sends a request, and waits for the head of its answer.
@@ -115,14 +104,12 @@ impl Connection {
         &mut self,
         request: Request<String>,
     ) -> Result<hyper::Response<Incoming>, Unanswered> {
-        let sent = self.sender.try_send_request(request).await;
-        sent.map_err(|mut failed| {
-            let request = failed.take_message();
-            let why = self.in_words(&failed.into_error());
-            match request {
-                Some(request) => Unanswered::Unsent(Box::new(request), why),
-                None => Unanswered::Lost(why),
+        let sent = self.http.ask(request).await;
+        sent.map_err(|unanswered| match unanswered {
+            elect_remote::Unanswered::Unsent(request, error) => {
+                Unanswered::Unsent(request, self.in_words(&error))
             }
+            elect_remote::Unanswered::Lost(error) => Unanswered::Lost(self.in_words(&error)),
         })
     }
 

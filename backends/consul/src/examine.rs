@@ -1,4 +1,4 @@
-//! How each agent or server of the URL is, and what is wrong there.
+//! The state of each agent or server of the URL, and its faults.
 
 use elect_api::Finding;
 use elect_remote::Respondent;

@@ -16,8 +16,9 @@
 //! write has. A row that is too long for a transaction is written by `?cas=`, and its tag read afterwards.
 //!
 //! **A read** is a transaction, too. The leader of Consul's servers answers it after the others have agreed that it
-//! leads (`?consistent`). It does not compare the id, so that a leader learns at once that its record is gone. Consul leaves out keys that the token may not read. So a read that finds
-//! nothing asks for one key by its name, which is refused then.
+//! leads (`?consistent`). It does not compare the id, so that a leader learns at once that its record is gone. Consul
+//! leaves out keys that the token may not read. So a read that finds nothing asks for one key by its name, which is
+//! refused then.
 //!
 //! **Nothing acknowledged is lost**, as Consul's servers agree on each write. If all data is gone, the id is another
 //! one, and no request of a candidate is granted.
@@ -51,7 +52,7 @@ use elect_remote::Product;
 /// The scheme of this store's URLs. `consul+tls` is another.
 pub const SCHEME: &str = "consul";
 
-/// What messages say of this kind of store.
+/// The words of messages about this kind of store.
 const PRODUCT: Product = Product {
     name: "Consul",
     scheme: SCHEME,

@@ -25,8 +25,8 @@
 //! **Waiting**: MariaDB tells of no change, so candidates look again and again. The next in line need not wait for its
 //! next look: the leader's session holds a named lock of the server, and releases it right after the write by which it
 //! leaves. The server releases it if the connection ends. The next in line waits for this lock, and looks when it ends.
-//! The lock proves nothing, and no candidate needs it: the leader tries to take it a moment after each write by which it
-//! leads, and a waiter that cannot wait for it tries again later.
+//! The lock proves nothing, and no candidate needs it: the leader tries to take it a moment after each write by which
+//! it leads, and a waiter that cannot wait for it tries again later.
 //!
 //! **The protocol** is this crate's own: a login and statements as text are all that it takes. Values stand in
 //! statements in hexadecimal.
@@ -57,7 +57,7 @@ use elect_remote::Product;
 /// The scheme of this store's URLs; `mysql` is the same.
 pub const SCHEME: &str = "mariadb";
 
-/// What messages say of this kind of database.
+/// The words of messages about this kind of database.
 const PRODUCT: Product = Product {
     name: "MariaDB",
     scheme: SCHEME,

@@ -15,7 +15,7 @@ pub(crate) type Failure = elect_remote::Failure<Refusal>;
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) DbError);
 
-/// What an error of the library means.
+/// The meaning of an error of the library.
 pub(crate) fn of(error: &tokio_postgres::Error) -> Failure {
     match error.as_db_error() {
         Some(answer) => Failure::Refused(Refusal(answer.clone())),
@@ -23,7 +23,7 @@ pub(crate) fn of(error: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// What an error of the library means during a login.
+/// The meaning of an error of the library during a login.
 pub(crate) fn of_login(error: &tokio_postgres::Error, witness: &Witness) -> Failure {
     match (of(error), witness.seen().first_bytes.first()) {
         (

@@ -1,4 +1,4 @@
-//! How each server of the URL is, and what is wrong there.
+//! The state of each server of the URL, and its faults.
 
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ pub(crate) const STATE: &str = "SELECT current_setting('fsync')::bool, current_s
     (SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::int8 FROM pg_stat_activity \
      WHERE backend_type = 'client backend') END";
 
-/// What `elect doctor` shows of a server.
+/// The lines of `elect doctor` about a server.
 pub(crate) async fn examine(session: &Session, sql: &Sql, state: &Row) -> Respondent {
     let (place, server) = (&session.place, &session.server);
     let mut findings = of_server(place, server, session.tells());

@@ -13,8 +13,8 @@
 //! The tag is a random number, which the writer draws. The statement asks for a synchronous
 //! commit where a role or a database has weakened that.
 //!
-//! **The epoch** names the cluster (its system identifier), its timeline, the start of the server, the database, and the
-//! file of the table. A promotion begins a timeline, so an asynchronous replica that takes over is another epoch. A
+//! **The epoch** names the cluster (its system identifier), its timeline, the start of the server, the database, and
+//! the file of the table. A promotion begins a timeline, so an asynchronous replica that takes over is another epoch. A
 //! backup or a snapshot that was put back shows by the start of the server. A table that was restored from a dump, made
 //! anew or truncated has another file.
 //!
@@ -26,9 +26,9 @@
 //! waiters does not wake itself. Each notice makes the server wake all sessions of the database that listen to
 //! anything, so `elect_record` has only the first 32 waiters listen.
 //!
-//! **Poolers**: a connection through pgbouncer in transaction mode is shared, so it has no settings and no notices of its
-//! own. Each session therefore asks for a setting at its start. If the setting is not in force, the session polls. All
-//! statements are unnamed, and each is a transaction of its own.
+//! **Poolers**: a connection through pgbouncer in transaction mode is shared, so it has no settings and no notices of
+//! its own. Each session therefore asks for a setting at its start. If the setting is not in force, the session polls.
+//! All statements are unnamed, and each is a transaction of its own.
 //!
 //! **Connections**: a process has one. It goes to the first place of the URL that accepts writes. A request that was
 //! dropped before its answer makes the connection suspect, and the next one tries it first.
@@ -52,7 +52,7 @@ use elect_remote::Product;
 /// The scheme of this store's URLs; `postgres` is the same.
 pub const SCHEME: &str = "postgresql";
 
-/// What messages say of this kind of database.
+/// The words of messages about this kind of database.
 const PRODUCT: Product = Product {
     name: "PostgreSQL",
     scheme: SCHEME,
@@ -78,14 +78,15 @@ pub const KIND: StoreKind = StoreKind {
     fuzz_targets: &[],
 };
 
-/// Prepares to use the table in a database: `postgresql://[USER[:PASSWORD]@][HOST[:PORT],...][/DATABASE][?OPTION=VALUE]`.
+/// Prepares to use the table in a database:
+/// `postgresql://[USER[:PASSWORD]@][HOST[:PORT],...][/DATABASE][?OPTION=VALUE]`.
 ///
 /// What the URL leaves out comes from libpq's variables and files. Nothing is sent before the first call
 /// that needs an answer.
 ///
 /// # Errors
-/// [`Unfit`](elect_api::ErrorKind::Unfit) or [`Denied`](elect_api::ErrorKind::Denied) if the URL means no such store, or
-/// a file that it names cannot be used.
+/// [`Unfit`](elect_api::ErrorKind::Unfit) or [`Denied`](elect_api::ErrorKind::Denied) if the URL means no such store,
+/// or a file that it names cannot be used.
 pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
     let documents = TableDocuments::new(table::PostgresTable::new(url)?);
     Ok(Box::new(RecordStore::new(documents)))

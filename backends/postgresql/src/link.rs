@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::sql::Sql;
 use crate::{PRODUCT, address, examine};
 
-/// What opens sessions for the table of one schema.
+/// Opens sessions for the table of one schema.
 pub(crate) struct Schema {
     pub(crate) sql: Sql,
     /// Whether the sessions tell of changes. A pooler takes that away.

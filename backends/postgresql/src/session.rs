@@ -142,7 +142,7 @@ impl Session {
         self.heard.warnings.load(Ordering::Relaxed)
     }
 
-    /// Whether it tells of changes.
+    /// Returns whether it tells of changes.
     pub(crate) const fn tells(&self) -> bool {
         self.is_own
     }
@@ -249,8 +249,8 @@ async fn logged_in(
     Ok((client, Pulse::of(driver), heard))
 }
 
-/// A connection, with TLS if it is asked for and the server agrees. The library could begin TLS as well, but takes three
-/// types for it.
+/// A connection, with TLS if it is asked for and the server agrees. The library could begin TLS as well, but takes
+/// three types for it.
 async fn secured(address: &Address, place: &Place, witness: &Witness) -> Result<Stream, Failure> {
     let mut stream = place.way.connect(witness).await.map_err(Failure::Way)?;
     let Some(secured) = address.encryption.secured(&place.way).map_err(Failure::Way)? else {

@@ -320,7 +320,7 @@ fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     Some((epoch, Some((election, row.try_get(2).ok()?, Row { tag, body }))))
 }
 
-/// Whether another writer of the row was faster.
+/// Returns whether another writer of the row was faster.
 fn is_lost_race(failure: &Failure) -> bool {
     failure.is(&[SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED])
 }

@@ -74,7 +74,7 @@ impl Refusal {
         self.named("ASK")
     }
 
-    /// Whether the server does not know the command.
+    /// Returns whether the server does not know the command.
     pub(crate) fn is_unknown(&self) -> bool {
         matches!(self, Self::Server { message, .. } if message.starts_with("unknown command"))
     }
@@ -96,8 +96,8 @@ impl elect_remote::Refusal for Refusal {
         ["NOAUTH"].into_iter().find(|known| known == code)
     }
 
-    /// A script writes in its last step, so an error of the server says that nothing was written. A proxy may have passed
-    /// the request on before it failed: its words are its own.
+    /// A script writes in its last step, so an error of the server says that nothing was written. A proxy may have
+    /// passed the request on before it failed: its words are its own.
     fn is_unclear(&self) -> bool {
         let Self::Server { code, message } = self else { return false };
         let is_worded = || WORDS.iter().any(|words| message.starts_with(words));
@@ -129,7 +129,7 @@ impl elect_remote::Refusal for Refusal {
     }
 }
 
-/// What mends an error.
+/// The advice for an error.
 fn advice<'a>(code: &str, message: &str, login: &'a str) -> (ErrorKind, &'a str) {
     use ErrorKind::{Denied, Unfit, Unreachable};
     match code {

@@ -1,4 +1,4 @@
-//! How each server of the URL is, and what is wrong there.
+//! The state of each server of the URL, and its faults.
 
 use elect_api::Finding;
 use elect_remote::Respondent;
@@ -33,7 +33,7 @@ pub(crate) async fn state(session: &Session) -> Result<Vec<(String, String)>, Fa
     Ok(pairs.into_iter().filter_map(|(name, value)| text(name).zip(text(value))).collect())
 }
 
-/// What `elect doctor` shows of a server.
+/// The lines of `elect doctor` about a server.
 pub(crate) fn examine(
     session: &Session,
     scripts: &Scripts,

@@ -50,7 +50,7 @@ use elect_remote::Product;
 /// The scheme of this store's URLs. `rediss`, `valkey` and `valkeys` are others.
 pub const SCHEME: &str = "redis";
 
-/// What messages say of this kind of database.
+/// The words of messages about this kind of database.
 const PRODUCT: Product = Product {
     name: "Redis",
     scheme: SCHEME,

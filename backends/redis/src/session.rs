@@ -230,7 +230,8 @@ impl Moved for Place {
     }
 }
 
-/// Whether a server answers without TLS. It keeps silent to a handshake, which it takes for the beginning of a line.
+/// Returns whether a server answers without TLS. It keeps silent to a handshake, which it takes for the beginning of a
+/// line.
 async fn answers_in_the_clear(host: &Host) -> bool {
     let answer = elect_remote::ask(host, None, b"PING\r\n", 64).await;
     answer.is_ok_and(|answer| answer.starts_with(b"+PONG") || answer.starts_with(b"-NOAUTH"))

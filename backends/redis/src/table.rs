@@ -53,7 +53,7 @@ impl RedisTable {
         made.map(|_| ()).map_err(|failure| session.failed(doing, &failure, true))
     }
 
-    /// Whether a write was done, by its answer.
+    /// Returns whether a write was done, by its answer.
     async fn write(
         &self,
         session: &Session,

@@ -17,9 +17,9 @@ use tokio_rustls::TlsConnector;
 use crate::stream::Tcp;
 use crate::{Stream, Trouble, Witness};
 
-/// How long one address of a machine is tried alone before the next one is tried too.
+/// The time for which one address of a machine is tried alone before the next one is tried too.
 const HEAD_START: Duration = Duration::from_millis(250);
-/// How long the rest of a short answer may take after its beginning.
+/// The longest time for the rest of a short answer after its beginning.
 const REST: Duration = Duration::from_millis(500);
 
 /// TLS for one server.

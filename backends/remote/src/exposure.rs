@@ -10,7 +10,7 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 /// The magic number of `ramfs`, on which systemd keeps credentials.
 const RAMFS_MAGIC: u32 = 0x8584_58f6;
 
-/// Whether every user can read the file at `path`, by its mode and the modes of the folders on the way.
+/// Returns whether every user can read the file at `path`, by its mode and the modes of the folders on the way.
 ///
 /// A file that only a group can read does not count, because an administrator has chosen the members. A file that
 /// another program mounted for this process does not count either, such as a Kubernetes secret in a container. This
@@ -24,7 +24,7 @@ pub fn is_open(path: &Path) -> bool {
         && !is_handed_over(&path)
 }
 
-/// Whether the file is on a read-only file system in memory.
+/// Returns whether the file is on a read-only file system in memory.
 fn is_handed_over(path: &Path) -> bool {
     let is_in_memory = statfs(path).is_ok_and(|found| is_memory(found.filesystem_type()));
     is_in_memory && statvfs(path).is_ok_and(|found| found.flags().contains(FsFlags::ST_RDONLY))

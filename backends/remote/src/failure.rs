@@ -15,9 +15,9 @@ pub struct Product {
     pub scheme: &'static str,
     /// The names of the settings for the authority, the client's certificate, and its key.
     pub names: [&'static str; 3],
-    /// What mends that a server speaks no TLS, which a setting asks for.
+    /// The advice if a server speaks no TLS, which a setting asks for.
     pub no_tls: &'static str,
-    /// What a password can stand in, besides elect's own settings, as in `PGPASSFILE`.
+    /// The other places for a password, besides elect's own settings, as in `PGPASSFILE`.
     pub password: &'static str,
     /// Why it may close a connection without a word, besides being away; empty if it does not.
     pub hang_up: &'static str,
@@ -42,19 +42,20 @@ pub enum Failure<R> {
 
 /// An answer that is an error.
 pub trait Refusal: fmt::Debug + Send {
-    /// What names the error.
+    /// The name of the error.
     type Code: PartialEq;
 
     /// The name of the error, if it has one.
     fn code(&self) -> Option<Self::Code>;
 
-    /// Whether the statement may have been carried out.
+    /// Returns whether the statement may have been carried out.
     fn is_unclear(&self) -> bool;
 
-    /// Whether the server takes no writes, so that another one may.
+    /// Returns whether the server takes no writes, so that another one may.
     fn is_of_a_replica(&self) -> bool;
 
-    /// The error, with what mends it. `what` says what failed, and `login` who we are, if this is the answer to a login.
+    /// The error, with what mends it. `what` says what failed, and `login` who we are, if this is the answer to a
+    /// login.
     fn error(&self, what: String, login: &str) -> Error;
 }
 
@@ -64,7 +65,7 @@ impl<R: Refusal> Failure<R> {
         if let Self::Refused(refusal) = self { Some(refusal) } else { None }
     }
 
-    /// Whether the answer is one of these errors.
+    /// Returns whether the answer is one of these errors.
     pub fn is(&self, codes: &[R::Code]) -> bool {
         self.refusal().and_then(Refusal::code).is_some_and(|code| codes.contains(&code))
     }

@@ -54,7 +54,7 @@ impl Http {
         Ok(Self { sender, task })
     }
 
-    /// Whether it takes a request, as far as is known. Waits until the last answer was read.
+    /// Returns whether it takes a request, as far as is known. Waits until the last answer was read.
     pub async fn is_ready(&mut self) -> bool {
         self.task.try_join_next().is_none() && self.sender.ready().await.is_ok()
     }

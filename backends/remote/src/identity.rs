@@ -28,7 +28,7 @@ enum Known {
     Unreadable,
 }
 
-/// What gives a store an id that has none. elect itself adds the id to the URL when it campaigns again.
+/// The advice for a store without an id. elect itself adds the id to the URL when it campaigns again.
 const ANEW: &str =
     "if it is meant to be new, start elect again, for one run without store-id in the URL";
 
@@ -46,7 +46,7 @@ impl Identity {
         }
     }
 
-    /// Whether to ask a store for its id at all.
+    /// Returns whether to ask a store for its id at all.
     pub fn is_readable(&self) -> bool {
         self.wanted.is_some() || !matches!(*self.lock(), Known::Unreadable)
     }
@@ -89,8 +89,8 @@ impl Identity {
         }
     }
 
-    /// The same for a store that may forget its id, as one that saves nothing does when it starts again: only the id that
-    /// the URL names is compared, and none is noted.
+    /// The same for a store that may forget its id, as one that saves nothing does when it starts again: only the id
+    /// that the URL names is compared, and none is noted.
     ///
     /// # Errors
     /// As [`Identity::admit`].

@@ -23,11 +23,11 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest time for the answer to a request that was dropped.
 const LATE_ANSWER: Duration = Duration::from_millis(500);
 
-/// How sessions with one kind of database are opened.
+/// Opens sessions with one kind of database.
 pub trait Opener: Send + Sync + 'static {
     /// A connection that has logged in.
     type Session: Session;
-    /// What a server says of its settings and its load.
+    /// The answer of a server about its settings and its load.
     type State: Send;
 
     /// Reads a URL, and the files that it names.
@@ -59,7 +59,7 @@ pub trait Opener: Send + Sync + 'static {
         session: &Self::Session,
     ) -> impl Future<Output = Result<Self::State, FailureOf<Self::Session>>> + Send;
 
-    /// What `elect doctor` shows of a server that has answered so.
+    /// The lines of `elect doctor` about a server that has answered so.
     fn examine(
         &self,
         session: &Self::Session,
@@ -78,16 +78,16 @@ pub trait Session: Send + Sync {
     /// The place, for messages.
     fn place(&self) -> &str;
 
-    /// What it knows of its connection.
+    /// The state of its connection, as far as it is known.
     fn pulse(&self) -> &Pulse;
 
-    /// Whether the connection has not ended.
+    /// Returns whether the connection has not ended.
     fn is_connected(&self) -> bool;
 
     /// Asks the server whether it is there.
     fn check(&self) -> impl Future<Output = bool> + Send;
 
-    /// Whether it is not given up, and its connection has not ended.
+    /// Returns whether it is not given up, and its connection has not ended.
     fn is_open(&self) -> bool {
         self.is_connected() && !self.pulse().is_over.load(Ordering::Relaxed)
     }
@@ -169,7 +169,7 @@ impl<O: Opener> Link<O> {
         })))
     }
 
-    /// What opens the sessions.
+    /// The opener of the sessions.
     pub fn opener(&self) -> &O {
         &self.0.opener
     }
@@ -179,7 +179,7 @@ impl<O: Opener> Link<O> {
         self.0.addresses.known()
     }
 
-    /// What the store is, which candidates judge by their own clocks.
+    /// The profile of the store, whose leases candidates judge by their own clocks.
     pub fn profile(&self) -> Profile {
         let (address, lease) = (self.address(), Lease::Timed(Cadence::RECORD));
         let scheme = O::Session::PRODUCT.scheme;
@@ -348,8 +348,8 @@ impl<O: Opener> Inner<O> {
     }
 }
 
-/// Whether a session can still be used. A request that was dropped may hold up the next one, so if the session is
-/// suspect, the answer of the server is awaited for a moment.
+/// Returns whether a session can still be used. A request that was dropped may hold up the next one, so if the session
+/// is suspect, the answer of the server is awaited for a moment.
 async fn is_alive(session: &impl Session) -> bool {
     let Pulse { is_suspect, .. } = session.pulse();
     if !session.is_open() || !is_suspect.swap(false, Ordering::Relaxed) {
@@ -367,7 +367,7 @@ fn parse<O: Opener>(url: &str) -> Result<Address, Error> {
     O::parse(url, &|name| std::env::var(name).ok())
 }
 
-/// What a session knows of its connection, which a task drives.
+/// The state of a session's connection, which a task drives.
 #[derive(Debug)]
 pub struct Pulse {
     /// A request was dropped before its answer.
@@ -378,7 +378,7 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// That of a connection which this task drives. It ends the task when it is dropped.
+    /// The pulse of a connection that this task drives. It ends the task when it is dropped.
     pub const fn of(driver: AbortHandle) -> Self {
         Self { is_suspect: AtomicBool::new(false), is_over: AtomicBool::new(false), driver }
     }
@@ -386,7 +386,7 @@ impl Pulse {
     /// Waits for the answer to a request, for 10 s at most.
     ///
     /// # Errors
-    /// That of the request; `Silent` if no answer comes in time.
+    /// The failure of the request; `Silent` if no answer comes in time.
     ///
     /// # Cancellation
     /// The session is suspect, as after `Silent`.

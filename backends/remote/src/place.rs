@@ -57,7 +57,8 @@ pub enum Demand {
 }
 
 impl Place {
-    /// Who logs in, for a message about a refusal. `settings` names where a password can stand, as in `PGPASSFILE`.
+    /// The user who logs in, for a message about a refusal. `settings` names where a password can stand, as in
+    /// `PGPASSFILE`.
     pub fn login(&self, user: &str, settings: &str) -> String {
         match &self.password {
             Some(password) => format!("user {user}, {}", password.in_words()),
@@ -174,12 +175,12 @@ impl Encryption {
         tls.secure(host).map(Some).map_err(|error| Trouble::Failed(error.to_string()))
     }
 
-    /// Whether each server proves that it has the name in the URL.
+    /// Returns whether each server proves that it has the name in the URL.
     pub fn checks_names(&self) -> bool {
         matches!(self, Self::Required(tls) if tls.pem.check == Check::Name)
     }
 
-    /// Whether each server proves which one it is.
+    /// Returns whether each server proves which one it is.
     fn is_checked(&self) -> bool {
         matches!(self, Self::Required(tls) if tls.pem.check != Check::Nothing)
     }

@@ -24,7 +24,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Whether the server at `host` speaks it; false if it does not answer within a second.
+    /// Returns whether the server at `host` speaks it; false if it does not answer within a second.
     pub async fn is_spoken_by(self, host: &Host) -> bool {
         let question = self.question(host);
         let asked = timeout(PATIENCE, Box::pin(ask(host, None, &question, self.limit()))).await;
@@ -58,7 +58,7 @@ impl Protocol {
         }
     }
 
-    /// Whether an answer begins as one of its servers.
+    /// Returns whether an answer begins as one of its servers.
     pub fn is_in(self, answer: &[u8]) -> bool {
         let says = |word: &str| String::from_utf8_lossy(answer).contains(word);
         match self {

@@ -19,7 +19,7 @@ const QUESTIONS: usize = 5;
 /// A server that takes longer than this is asked no further question.
 const LONG: Duration = Duration::from_secs(1);
 
-/// What came of a visit to each server, in the order of the URL. `R` describes a server that has answered.
+/// The outcome of a visit to each server, in the order of the URL. `R` describes a server that has answered.
 pub struct Round<R>(Vec<(String, Result<R, Error>)>);
 
 impl<R: Send + 'static> Round<R> {

@@ -35,7 +35,7 @@ pub struct Address {
     pub places: Vec<Place>,
     /// The name of the database.
     pub database: String,
-    /// What holds the rows of elect in it: a schema or a table.
+    /// The place of the rows of elect in it: a schema or a table.
     pub space: String,
     /// The user who logs in.
     pub user: String,

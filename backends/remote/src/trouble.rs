@@ -93,12 +93,12 @@ impl Trouble {
         }
     }
 
-    /// Whether there was no connection at all, so that other credentials or certificates do not help.
+    /// Returns whether there was no connection at all, so that other credentials or certificates do not help.
     pub const fn is_unanswered(&self) -> bool {
         matches!(self, Self::NoSuchName(..) | Self::Refused | Self::NoWay(_) | Self::Silent)
     }
 
-    /// Whether it is about TLS, which the server speaks.
+    /// Returns whether it is about TLS, which the server speaks.
     pub const fn is_of_tls(&self) -> bool {
         matches!(self, Self::NoProtocol | Self::Certificate(_) | Self::Alert(_) | Self::Tls(_))
     }

@@ -109,8 +109,8 @@ impl Url {
         self.options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether a boolean option is on. It is on if it stands without a value or as `true`. It is off if it is missing
-    /// or `false`.
+    /// Returns whether a boolean option is on. It is on if it stands without a value or as `true`. It is off if it is
+    /// missing or `false`.
     ///
     /// # Errors
     /// `Unfit` if it has another value.
@@ -130,7 +130,7 @@ impl Url {
 }
 
 impl Host {
-    /// Whether the name stands for this machine, so that requests to it pass no network.
+    /// Returns whether the name stands for this machine, so that requests to it pass no network.
     pub fn is_loopback(&self) -> bool {
         let name = self.name.trim_end_matches('.').to_ascii_lowercase();
         match name.parse::<IpAddr>() {
@@ -218,8 +218,8 @@ fn check_order(authority: &str, path: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether the user probably meant an IPv6 address. The text has two colons in a row, or more colons than a host, a
-/// port and a slip.
+/// Returns whether the user probably meant an IPv6 address. The text has two colons in a row, or more colons than a
+/// host, a port and a slip.
 fn is_like_ipv6(text: &str) -> bool {
     let may_be = text.chars().all(|c| c.is_ascii_hexdigit() || ":.%".contains(c));
     may_be && (text.contains("::") || text.matches(':').count() > 2)

@@ -340,13 +340,14 @@ impl Guardian {
         }
     }
 
-    /// Kills what a dead guardian has left, once. If no process of it lives, the raised priority ends, as a raised
-    /// process must not reap (see [`Before::lowered`](super::priority::Before::lowered)).
+    /// Kills what a dead guardian has left, once. If no process of it runs any more, the raised priority ends, as a
+    /// raised process must not reap (see [`Before::lowered`](super::priority::Before::lowered)).
     fn sweep_once(&mut self) -> Option<Found> {
         let now = clock::now();
         let found = self.enclosure.sweep(&with_helpers(&self.spare))?;
         self.kill_loop.passed(now, found);
-        if found.is_none() && self.enclosure.is_empty() {
+        let is_dead = found.is_none() && self.enclosure.is_empty();
+        if is_dead || self.kill_loop.is_stuck(now) {
             self.turn = None;
         }
         Some(found)

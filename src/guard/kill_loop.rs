@@ -68,12 +68,20 @@ impl KillLoop {
     /// `is_awaited` says that a living one may wait for the reaping.
     pub(super) fn keeps_the_dead(&self, now: Boottime, is_awaited: bool) -> bool {
         let (Some(since), Some(last)) = (self.since, self.last) else { return false };
-        let is_the_same = self.the_same_since.is_some_and(|since| now >= since + THE_SAME);
         let at_once = if is_awaited { REAP_AT_ONCE } else { Duration::ZERO };
         now >= since + at_once
             && last.found.living > 0
             && last.found.dead < MOST_DEAD
-            && !is_the_same
+            && !self.is_the_same(now)
+    }
+
+    /// Returns whether the same processes have lived on for so long that each has its KILL. None of them runs any more.
+    pub(super) fn is_stuck(&self, now: Boottime) -> bool {
+        self.is_the_same(now) && self.last.is_some_and(|last| last.found.refused.is_none())
+    }
+
+    fn is_the_same(&self, now: Boottime) -> bool {
+        self.the_same_since.is_some_and(|since| now >= since + THE_SAME)
     }
 }
 
@@ -105,7 +113,13 @@ mod tests {
         assert!(kill_loop.keeps_the_dead(at(1200), true));
         kill_loop.passed(at(1280), living(8, 0));
         assert!(kill_loop.keeps_the_dead(at(1289), true));
+        assert!(!kill_loop.is_stuck(at(1289)));
         assert!(!kill_loop.keeps_the_dead(at(1290), true), "no process forks");
+        assert!(kill_loop.is_stuck(at(1290)), "it has its KILL, and runs no more");
+        let mut refused = living(8, 0);
+        refused.refused = Some(8);
+        kill_loop.passed(at(1295), refused);
+        assert!(!kill_loop.is_stuck(at(1300)), "it may not be killed, and runs");
         let mut many = living(9, 0);
         many.dead = MOST_DEAD;
         kill_loop.passed(at(1300), many);

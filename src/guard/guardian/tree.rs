@@ -85,7 +85,9 @@ impl GuardianProcess {
         if self.parts.ladder.is_idle() || (!is_dead && keeps()) {
             return;
         }
-        let before = if is_dead { self.before } else { Before::NONE };
+        // None that could keep a reaper of ordinary priority from killing runs any more.
+        let is_over = is_dead || self.kill_loop.is_stuck(clock::now());
+        let before = if is_over { self.before } else { Before::NONE };
         let mut news = false;
         for _ in 0..MOST_REAPED {
             match before.lowered(children::wait) {

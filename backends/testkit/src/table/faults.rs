@@ -122,7 +122,10 @@ pub async fn a_write_whose_answer_was_lost_is_ambiguous(ground: &dyn Ground) {
         assert!(!is_lost(ground, 100, ours.table.get(ROW)).await, "a read is ambiguous");
         ours.recover().await;
     }
-    assert!(lost_puts > 0 && lost_deletes > 0, "no answer was lost");
+    assert!(
+        lost_puts > 0 && lost_deletes > 0,
+        "no write was sent in silence: is there a read before it?"
+    );
 }
 
 /// A write that got no answer is not sent again, not even if the store can be reached again at once. The second one would
@@ -160,7 +163,7 @@ pub async fn a_write_without_an_answer_is_not_sent_again(ground: &dyn Ground) {
             return;
         }
     }
-    panic!("{lost} answers were lost");
+    panic!("{lost} writes were sent in silence: is there a read before them?");
 }
 
 /// Calls that were dropped while no answer came lock nothing. Late writes replace nothing newer.

@@ -121,6 +121,7 @@ macro_rules! table_laws {
             a_write_that_expects_another_tag_changes_nothing
             one_of_many_puts_on_one_tag_is_done
             one_of_many_creations_is_done
+            rows_that_are_written_at_once_do_not_conflict
             a_put_and_a_delete_on_one_tag_are_never_both_done
             no_tag_returns
             a_put_returns_the_tag_of_its_own_write

@@ -112,6 +112,31 @@ pub async fn one_of_many_creations_is_done(ground: &dyn Ground) {
     }
 }
 
+/// Writes at once of different rows are all done, and so are deletes: a row conflicts with no other.
+pub async fn rows_that_are_written_at_once_do_not_conflict(ground: &dyn Ground) {
+    let mut rows: Vec<_> = many(ground).await.into_iter().map(|client| (client, None)).collect();
+    for round in 0..=RACES {
+        let mut writes = JoinSet::new();
+        for (number, (client, tag)) in rows.into_iter().enumerate() {
+            writes.spawn(async move {
+                let document = format!("waiter-{number}");
+                let (key, body) = (Key { election: "a", document: &document }, body("x"));
+                let tag: Option<Tag> = match tag {
+                    Some(tag) if round == RACES => {
+                        assert!(client.delete(key, &tag).await, "{key} was not removed");
+                        None
+                    }
+                    tag => Some(client.write(key, tag.as_ref(), &body).await),
+                };
+                (number, client, tag)
+            });
+        }
+        let mut done = writes.join_all().await;
+        done.sort_by_key(|(number, ..)| *number);
+        rows = done.into_iter().map(|(_, client, tag)| (client, tag)).collect();
+    }
+}
+
 /// Of a put and a delete at once that expect one tag, exactly one is done.
 pub async fn a_put_and_a_delete_on_one_tag_are_never_both_done(ground: &dyn Ground) {
     let [ours, theirs] = two(ground).await;

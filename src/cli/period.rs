@@ -1,7 +1,7 @@
 //! This file computes the periods of a schedule, and the key of the current one, for `--once-per`.
 //!
-//! The name of a period is the minute, hour, day, ISO week or month in which it begins, at the given offset from UTC. The
-//! time zone of the machine does not matter. So hosts whose clocks agree have the same name for a period.
+//! The name of a period is the minute, hour, day, ISO week or month in which it begins, at the given offset from UTC.
+//! The time zone of the machine does not matter. So hosts whose clocks agree have the same name for a period.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -86,7 +86,8 @@ impl GuardianProcess {
             return;
         }
         // None that could keep a reaper of ordinary priority from killing runs any more.
-        let is_over = is_dead || self.kill_loop.is_stuck(clock::now());
+        let is_stuck = self.parts.ladder.is_killing() && self.kill_loop.is_stuck(clock::now());
+        let is_over = is_dead || is_stuck;
         let before = if is_over { self.before } else { Before::NONE };
         let mut news = false;
         for _ in 0..MOST_REAPED {

@@ -1,6 +1,8 @@
 //! Commands with threads. The kernel has the reaper of a process wait in a busy loop for a thread that is about to go. A
 //! reaper at a real-time priority would keep that thread from the processor for a second.
 
+use elect_testkit::fault::Traced;
+use elect_testkit::program::{children, name};
 use nix::sys::prctl::set_child_subreaper;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::wait::waitpid;
@@ -8,6 +10,7 @@ use nix::sys::wait::waitpid;
 use crate::prelude::*;
 use crate::stage::send;
 
+/// Prints its number once all of its threads run.
 const THREADS: &str = "import os, threading\n\
     for _ in range(16):\n    threading.Thread(target=threading.Event().wait).start()\n\
     with open(os.environ['D'] + '/started', 'w') as file:\n    print(os.getpid(), file=file)";
@@ -19,6 +22,14 @@ fn system_time() -> Duration {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel tells").system_time();
     let seconds = u64::try_from(usage.tv_sec()).expect("a time");
     Duration::from_secs(seconds) + Duration::from_micros(usage.tv_usec().unsigned_abs())
+}
+
+/// Returns the time that the kernel worked for a process, in the kernel's ticks of 10 ms.
+fn system_time_of(process: i32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).expect("it lives");
+    let fields = stat.rsplit_once(") ").expect("a line of stat").1;
+    let ticks = fields.split_whitespace().nth(12).and_then(|field| field.parse().ok());
+    Duration::from_millis(10 * ticks.unwrap_or(0))
 }
 
 /// Reads files of all threads, as `htop` does. They stay in the kernel's cache until their thread is gone.
@@ -66,5 +77,57 @@ fn a_wrapper_reaps_threads_at_once_that_others_look_at() {
     ends_at_once(|elect, command| {
         look_at_threads(command);
         send(elect.guardian(), Signal::SIGKILL);
+    });
+}
+
+/// A shell that ends of its KILL, and a process beside the one with threads.
+const BESIDE: &str = r#"sleep 1000 & python3 -c "$THREADS" & wait"#;
+
+/// Asserts that the process that `strike` leaves to kill the tree is not busy for long with a process that ends while
+/// another one outlives its KILL.
+#[track_caller]
+fn reaps_one_at_once_while_another_lives_on(strike: impl Fn(&mut Running) -> i32) {
+    for _ in 0..3 {
+        let ground = Ground::new();
+        let command = ["sh", "-c", BESIDE];
+        let elect = ground.job().args(command).env("THREADS", THREADS);
+        let mut elect = elect.under(["taskset", "-c", "0"]).spawn();
+        let python = ground.said("started");
+        let shell = *children(elect.guardian()).first().expect("the command");
+        let is_beside = |pid: &i32| name(*pid).as_deref() == Some("sleep");
+        let beside = children(shell).into_iter().find(is_beside).expect("a process");
+        let beside = Traced::keep(beside);
+        let of_python = fs::read_dir(format!("/proc/{python}/task")).unwrap();
+        let threads = of_python.map(|it| it.unwrap().file_name().into_string().unwrap());
+        let last = threads.filter(|it| *it != python).last().expect("a thread");
+        let last = Traced::keep(last.parse().expect("a number"));
+        look_at_threads(&python);
+        let killer = strike(&mut elect);
+        let is_there = |pid: &str| Path::new("/proc").join(pid).exists();
+        let shell = shell.to_string();
+        eventually("the dead to be reaped", || (!is_there(&shell)).then_some(()));
+        let before = system_time_of(killer);
+        drop(last);
+        eventually("the other process to be reaped", || (!is_there(&python)).then_some(()));
+        let took = system_time_of(killer).checked_sub(before).unwrap();
+        drop(beside);
+        elect.wait();
+        assert!(took < MUCH, "{took:?} of system time");
+    }
+}
+
+#[test]
+fn a_guardian_reaps_threads_at_once_while_another_process_outlives_its_kill() {
+    reaps_one_at_once_while_another_lives_on(|elect| {
+        elect.signal(Signal::SIGTERM);
+        elect.guardian()
+    });
+}
+
+#[test]
+fn a_wrapper_reaps_threads_at_once_while_another_process_outlives_its_kill() {
+    reaps_one_at_once_while_another_lives_on(|elect| {
+        send(elect.guardian(), Signal::SIGKILL);
+        elect.pid()
     });
 }

@@ -52,8 +52,20 @@ impl Arena {
         self.oracle.assert_sound().iter().any(|run| round_of(run) >= Some(round))
     }
 
-    /// Kills the wrapper or the guardian of some host that runs, if one does.
+    /// Kills the wrapper or the guardian of some host that runs, if one does, at some moment from now on or from the
+    /// beginning of the next run.
     fn strike(&mut self, hosts: &mut [Running]) -> bool {
+        if self.rng.bool() {
+            let before = self.runs().len();
+            // The machine may be so busy that no command has started before the latest moment.
+            eventually("a run, or the end of all hosts", || {
+                let is_over = !hosts.iter_mut().any(Running::is_running);
+                (is_over || self.runs().len() > before).then_some(())
+            });
+        }
+        // Not to wait for anything: the moment of the kill is what varies.
+        let micros = u64::try_from(LATEST.as_micros()).unwrap_or(u64::MAX);
+        thread::sleep(Duration::from_micros(self.rng.u64(..micros)));
         let mut running: Vec<&mut Running> =
             hosts.iter_mut().filter_map(|host| host.is_running().then_some(host)).collect();
         if running.is_empty() {
@@ -74,12 +86,7 @@ impl Arena {
         let (codes, runs) = loop {
             self.rounds += 1;
             let mut hosts: Vec<Running> = (0..HOSTS).map(|host| self.start(key, host)).collect();
-            for _ in 0..strikes {
-                // Not to wait for anything: the moment of the kill is what varies.
-                let micros = u64::try_from(LATEST.as_micros()).unwrap_or(u64::MAX);
-                thread::sleep(Duration::from_micros(self.rng.u64(..micros)));
-                self.kills += usize::from(self.strike(&mut hosts));
-            }
+            self.kills += (0..strikes).filter(|_| self.strike(&mut hosts)).count();
             let codes: Vec<i32> = hosts.into_iter().map(|host| host.wait().code()).collect();
             let round_of = |run: &Run| run.tag.split('.').next()?.parse::<usize>().ok();
             let runs = self.oracle.assert_sound().into_iter();
@@ -95,14 +102,8 @@ impl Arena {
     /// Some hosts contend for a key, and up to so many are killed. Says whether it is done by now.
     fn round(&mut self, key: &str, strikes: usize) -> bool {
         self.rounds += 1;
-        let mut kills = 0;
         let mut hosts: Vec<Running> = (0..HOSTS).map(|host| self.start(key, host)).collect();
-        for _ in 0..strikes {
-            // Not to wait for anything: the moment of the kill is what varies.
-            let micros = u64::try_from(LATEST.as_micros()).unwrap_or(u64::MAX);
-            thread::sleep(Duration::from_micros(self.rng.u64(..micros)));
-            kills += usize::from(self.strike(&mut hosts));
-        }
+        let kills = (0..strikes).filter(|_| self.strike(&mut hosts)).count();
         let codes: Vec<i32> = hosts.into_iter().map(|host| host.wait().code()).collect();
         let runs = self.runs();
         assert!(kills > 0 || codes == [0; HOSTS], "{key}: {codes:?} without a kill");

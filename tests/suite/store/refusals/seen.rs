@@ -1,5 +1,7 @@
 //! A leader, a candidate that waits, and two that come while the store refuses; and how they fare.
 
+use std::sync::Mutex;
+
 use super::Stage;
 use crate::prelude::*;
 
@@ -7,6 +9,10 @@ const TTL: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_secs(4);
 /// What a candidate says when a first attempt is not its last.
 const TRIES: &str = "trying again";
+/// It says so of each further attempt that ended as the one before.
+const AGAIN: &str = "the same again";
+/// What a candidate says of an attempt without an answer.
+const SILENT: [&str; 2] = ["in time; ", "deadline has elapsed; "];
 /// What a leader says whose lease has ended.
 const UNRENEWED: &str = "the lease could not be renewed in time";
 
@@ -20,6 +26,7 @@ struct Fate {
 
 #[derive(Debug)]
 pub(super) struct Saw {
+    is_silent: bool,
     leader: Fate,
     waiter: Fate,
     /// Came without a limit of time, and with `--wait`.
@@ -60,12 +67,17 @@ impl Candidate {
     }
 }
 
-pub(super) fn see(mut stage: Stage) -> Saw {
+/// Held while candidates start. If those of all answers started at once, the machine would be what answers too late.
+static STARTS: Mutex<()> = Mutex::new(());
+
+/// Without `is_silent`, an attempt without an answer shows nothing but a busy machine.
+pub(super) fn see(mut stage: Stage, is_silent: bool) -> Saw {
     let folder = TempDir::new().expect("a folder");
     let folder = folder.path();
     let said = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let has_led = |name: &str| folder.join(format!("{name}-led")).exists();
     let start = |name, flags: &[&str]| Candidate::start(name, &stage.url, folder, flags);
+    let turn = STARTS.lock();
     let mut leader = start("leader", &[]);
     eventually(&format!("{}: a leader", stage.answer), || {
         assert!(!leader.has_ended(), "{}: {}", stage.answer, said("leader"));
@@ -81,12 +93,13 @@ pub(super) fn see(mut stage: Stage) -> Saw {
     let limit = format!("{}s", WAIT.as_secs());
     let mut patient = start("patient", &[]);
     let mut limited = start("limited", &["-w", &limit]);
+    drop(turn);
     // A leader that goes on for longer than three leases does so by its renewals. Its store takes no entry of others,
     // who give up: on a busy machine later than that.
     eventually(&format!("{}: an end", stage.answer), || {
         let all = [&mut leader, &mut waiter, &mut patient, &mut limited];
         let [has_lost, _, has_given_up, is_out_of_time] = all.map(Candidate::has_ended);
-        let (lasted, tries) = (now().since(began), said("patient").contains(TRIES));
+        let (lasted, tries) = (now().since(began), has_tried(is_silent, &said("patient")));
         let leads_on = lasted > 3 * TTL && has_given_up || lasted > 6 * TTL;
         (is_out_of_time && (has_given_up || tries) && (has_lost || leads_on)).then_some(())
     });
@@ -101,33 +114,46 @@ pub(super) fn see(mut stage: Stage) -> Saw {
         (has_followed || waiter.has_ended()).then_some(())
     });
     let [leader, waiter, patient, limited] = fates;
-    Saw { leader, waiter, patient, limited, has_followed }
+    Saw { is_silent, leader, waiter, patient, limited, has_followed }
+}
+
+/// Returns whether a candidate tried again after an answer, or after silence if that is the answer.
+fn has_tried(is_silent: bool, said: &str) -> bool {
+    let is_silence = |line: &str| SILENT.iter().any(|words| line.contains(words));
+    let mut tries = said.lines().filter(|line| line.contains(TRIES) && !line.contains(AGAIN));
+    tries.any(|line| is_silent || !is_silence(line))
 }
 
 impl Fate {
-    /// The exit code, and whether the candidate said this before.
-    fn ends(&self, sign: &str, later: &str) -> Option<String> {
-        let how = if self.said.contains(sign) { later } else { "at once" };
+    /// The exit code, and whether the candidate did something before.
+    fn ends(&self, it_did: bool, later: &str) -> Option<String> {
+        let how = if it_did { later } else { "at once" };
         Some(format!("{} {how}", self.code?))
     }
 }
 
 impl Saw {
+    /// The end of a candidate, and whether it tried again before.
+    fn ends(&self, fate: &Fate, later: &str) -> Option<String> {
+        fate.ends(has_tried(self.is_silent, &fate.said), later)
+    }
+
     pub(super) fn start(&self) -> String {
-        let patient =
-            self.patient.ends(TRIES, "after some tries").unwrap_or_else(|| "keeps trying".into());
-        let limited = self.limited.ends(TRIES, "after `-w`").unwrap_or_default();
+        let patient = self.ends(&self.patient, "after some tries");
+        let patient = patient.unwrap_or_else(|| "keeps trying".into());
+        let limited = self.ends(&self.limited, "after `-w`").unwrap_or_default();
         if patient == limited { patient } else { format!("{patient}; {limited}") }
     }
 
     pub(super) fn waiting(&self) -> String {
-        let ends = self.waiter.ends(TRIES, "later");
+        let ends = self.ends(&self.waiter, "later");
         let follows = if self.has_followed { "keeps trying" } else { "ends afterwards" };
         ends.unwrap_or_else(|| follows.into())
     }
 
     pub(super) fn leading(&self) -> String {
-        self.leader.ends(UNRENEWED, "as the lease ends").unwrap_or_else(|| "leads on".into())
+        let ends = self.leader.ends(self.leader.said.contains(UNRENEWED), "as the lease ends");
+        ends.unwrap_or_else(|| "leads on".into())
     }
 
     fn said(&self) -> [&str; 3] {

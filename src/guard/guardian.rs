@@ -142,6 +142,7 @@ impl GuardianProcess {
             }
             if ready[1] {
                 while let Ok(Some(_)) = self.parts.child_news.read_signal() {}
+                self.kill_loop.died(clock::now());
                 self.reap();
             }
             if ready[2] {
@@ -283,7 +284,9 @@ impl GuardianProcess {
                 PollFd::new(self.parts.timer.as_fd(), PollFlags::POLLIN),
             ];
             let _ = poll(&mut polled, PollTimeout::NONE);
-            while let Ok(Some(_)) = self.parts.child_news.read_signal() {}
+            while let Ok(Some(_)) = self.parts.child_news.read_signal() {
+                self.kill_loop.died(clock::now());
+            }
             self.step(Event::Tick);
         }
     }

@@ -1,5 +1,5 @@
 //! Decides how killing goes on, pass after pass, until no process of the tree lives. It says when the next pass is
-//! due, and whether the dead are reaped meanwhile.
+//! due, and when the dead are reaped.
 
 use std::time::Duration;
 
@@ -17,6 +17,11 @@ const REAP_AT_ONCE: Duration = Duration::from_millis(200);
 /// How long the same processes must live before the dead are reaped all the same. In that case no process
 /// forks, and a living one may wait for just that reaping, as the init of a pid namespace waits for its dead.
 const THE_SAME: Duration = Duration::from_millis(100);
+/// How long a death must be past before a raised process reaps, while others live. The kernel tells the parent of a
+/// death before the last thread of the dead process is gone: see [`Before::lowered`](super::priority::Before::lowered).
+const SETTLED: Duration = Duration::from_millis(20);
+/// How long the first of several deaths waits for the last one at most.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// How many of the dead stay unreaped at most: an eighth of the process ids that the kernel gives out by default.
 const MOST_DEAD: u32 = 4096;
 
@@ -28,6 +33,8 @@ pub(super) struct KillLoop {
     /// The time since which the same processes live.
     the_same_since: Option<Boottime>,
     is_restless: bool,
+    /// The times of the first and of the last death that is not reaped.
+    deaths: Option<(Boottime, Boottime)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +80,22 @@ impl KillLoop {
             && last.found.living > 0
             && last.found.dead < MOST_DEAD
             && !self.is_the_same(now)
+    }
+
+    /// Takes note that a process has died at `now`, or perhaps several.
+    pub(super) fn died(&mut self, now: Boottime) {
+        let (first, _) = self.deaths.unwrap_or((now, now));
+        self.deaths = Some((first, now));
+    }
+
+    /// Takes note that all the dead are reaped.
+    pub(super) fn reaped(&mut self) {
+        self.deaths = None;
+    }
+
+    /// Returns when a raised process may reap the dead, if there are any, and a process of the tree lives.
+    pub(super) fn next_reaping(&self) -> Option<Boottime> {
+        self.deaths.map(|(first, last)| (last + SETTLED).min(first + LONGEST_WAIT))
     }
 
     /// Returns whether the same processes have lived on for so long that each has its KILL. None of them runs any more.
@@ -126,6 +149,20 @@ mod tests {
         assert!(!kill_loop.keeps_the_dead(at(1300), true), "they would take the places of others");
         kill_loop.passed(at(1310), Found::NONE);
         assert!(!kill_loop.keeps_the_dead(at(1310), true), "all are dead");
+    }
+
+    #[test]
+    fn the_dead_are_reaped_a_moment_after_the_last_death() {
+        let mut kill_loop = KillLoop::default();
+        assert_eq!(kill_loop.next_reaping(), None);
+        kill_loop.died(at(1000));
+        assert_eq!(kill_loop.next_reaping(), Some(at(1020)));
+        kill_loop.died(at(1019));
+        assert_eq!(kill_loop.next_reaping(), Some(at(1039)));
+        kill_loop.died(at(1090));
+        assert_eq!(kill_loop.next_reaping(), Some(at(1100)), "others may die all the time");
+        kill_loop.reaped();
+        assert_eq!(kill_loop.next_reaping(), None);
     }
 
     #[test]

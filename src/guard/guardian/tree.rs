@@ -77,18 +77,25 @@ impl GuardianProcess {
         }
     }
 
+    /// Reaps what is dead. While a process of the tree lives, this waits until the last thread of the dead is gone, too.
     pub(super) fn reap(&mut self) {
         self.has_dead = false;
-        let enclosure = &self.parts.enclosure;
+        let (now, enclosure) = (clock::now(), &self.parts.enclosure);
         let is_dead = enclosure.is_dead();
-        let keeps = || self.kill_loop.keeps_the_dead(clock::now(), enclosure.awaits_reaping());
-        if self.parts.ladder.is_idle() || (!is_dead && keeps()) {
+        let keeps = || {
+            let is_awaited = enclosure.awaits_reaping();
+            let is_soon = self.kill_loop.next_reaping().is_some_and(|next| next > now);
+            is_soon && !is_awaited || self.kill_loop.keeps_the_dead(now, is_awaited)
+        };
+        let is_idle = self.parts.ladder.is_idle();
+        if !is_idle && !is_dead && keeps() {
             return;
         }
-        // None that could keep a reaper of ordinary priority from killing runs any more.
-        let is_stuck = self.parts.ladder.is_killing() && self.kill_loop.is_stuck(clock::now());
-        let is_over = is_dead || is_stuck;
-        let before = if is_over { self.before } else { Before::NONE };
+        self.kill_loop.reaped();
+        if is_idle {
+            return;
+        }
+        let before = if is_dead { self.before } else { Before::NONE };
         let mut news = false;
         for _ in 0..MOST_REAPED {
             match before.lowered(children::wait) {
@@ -124,7 +131,12 @@ impl GuardianProcess {
     /// Returns when to look at the tree again without any news, if at all.
     pub(super) fn next_look(&self) -> Option<Boottime> {
         let at_once = self.has_dead.then(clock::now);
-        let again = self.kill_loop.next().filter(|_| self.parts.ladder.is_killing());
+        // Each pass is followed by a look at the dead.
+        let again = if self.parts.ladder.is_killing() {
+            self.kill_loop.next()
+        } else {
+            self.kill_loop.next_reaping()
+        };
         [at_once, again].into_iter().flatten().min()
     }
 

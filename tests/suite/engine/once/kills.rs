@@ -24,6 +24,8 @@ struct Arena {
     ttl: &'static str,
     /// The most runs of a key; any number if it is empty.
     attempts: &'static str,
+    /// The longest run, in milliseconds.
+    longest: u64,
     rounds: usize,
     kills: usize,
 }
@@ -31,7 +33,7 @@ struct Arena {
 impl Arena {
     fn start(&mut self, key: &str, host: usize) -> Running {
         let brief = self.oracle.stamper(&format!("{}.{host}", self.rounds)).children(1);
-        let brief = brief.lasting(Duration::from_millis(self.rng.u64(0..80)));
+        let brief = brief.lasting(Duration::from_millis(self.rng.u64(0..self.longest)));
         let elect = self.scene.once(key).env("ELECT_TTL", self.ttl);
         let elect = match self.attempts {
             "" => elect,
@@ -52,27 +54,30 @@ impl Arena {
         self.oracle.assert_sound().iter().any(|run| round_of(run) >= Some(round))
     }
 
-    /// Kills the wrapper or the guardian of some host that runs, if one does, at some moment from now on or from the
-    /// beginning of the next run.
+    /// Kills the wrapper or the guardian of some host that runs, if one does, at some moment from now on, or in the next
+    /// run that begins.
     fn strike(&mut self, hosts: &mut [Running]) -> bool {
+        let mut runner = None;
         if self.rng.bool() {
             let before = self.runs().len();
             // The machine may be so busy that no command has started before the latest moment.
             eventually("a run, or the end of all hosts", || {
+                let runs = self.runs();
+                let number = |run: &Run| run.tag.rsplit('.').next()?.parse::<usize>().ok();
+                runner = runs.get(before..).and_then(<[Run]>::last).and_then(number);
                 let is_over = !hosts.iter_mut().any(Running::is_running);
-                (is_over || self.runs().len() > before).then_some(())
+                (is_over || runner.is_some()).then_some(())
             });
         }
         // Not to wait for anything: the moment of the kill is what varies.
         let micros = u64::try_from(LATEST.as_micros()).unwrap_or(u64::MAX);
         thread::sleep(Duration::from_micros(self.rng.u64(..micros)));
-        let mut running: Vec<&mut Running> =
-            hosts.iter_mut().filter_map(|host| host.is_running().then_some(host)).collect();
+        let mut running: Vec<usize> = (0..HOSTS).filter(|&host| hosts[host].is_running()).collect();
+        running.retain(|host| runner.is_none_or(|runner| runner == *host));
         if running.is_empty() {
             return false;
         }
-        let victim = self.rng.usize(..running.len());
-        let wrapper = running[victim].pid();
+        let wrapper = hosts[running[self.rng.usize(..running.len())]].pid();
         let is_guardian = |pid: &i32| name(*pid).as_deref() == Some("elect-guardian");
         let guardian = children(wrapper).into_iter().find(is_guardian);
         let victim = guardian.filter(|_| self.rng.bool()).unwrap_or(wrapper);
@@ -122,19 +127,20 @@ impl Arena {
     }
 }
 
-fn arena(brand: Option<Brand>, attempts: &'static str) -> Arena {
+fn arena(brand: Option<Brand>, attempts: &'static str, longest: u64) -> Arena {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("the same choices again, if not the same timing: SEED={seed}");
     let rng = Rng::with_seed(seed);
     let ttl = if brand.is_some() { "5s" } else { "" };
     let (scene, oracle) = (Scene::new(brand), Oracle::new());
-    Arena { scene, oracle, rng, ttl, attempts, rounds: 0, kills: 0 }
+    Arena { scene, oracle, rng, ttl, attempts, longest, rounds: 0, kills: 0 }
 }
 
 /// A run that is killed between the count and the start has used up an attempt all the same.
 fn there_are_no_more_runs_than_permitted(brand: Option<Brand>) {
-    let mut arena = arena(brand, "2");
+    // So most kills meet a run.
+    let mut arena = arena(brand, "2", 300);
     let keys = 25;
     let used_up = (0..keys).filter(|key| {
         let strikes = arena.rng.usize(2..=HOSTS + 1);
@@ -146,7 +152,7 @@ fn there_are_no_more_runs_than_permitted(brand: Option<Brand>) {
 }
 
 fn is_done_once_in_spite_of_kills(brand: Option<Brand>) {
-    let mut arena = arena(brand, "");
+    let mut arena = arena(brand, "", 80);
     let (mut number, mut reopened) = (0, 0);
     while arena.kills < KILLS {
         let key = format!("k{number}");

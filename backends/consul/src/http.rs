@@ -1,22 +1,26 @@
 //! A connection with an agent or a server. It takes one request at a time.
 
-use elect_remote::{Address, Http, Place, Unanswered, Unread, Way, Witness};
+use elect_remote::{Address, Http, Place, Way, Witness};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
-use hyper::{Method, Request, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 
 use crate::error::{Failure, Refusal};
 
-/// The most bytes in an answer. The rows of a transaction are not longer.
-const LONGEST: usize = 64 << 20;
 /// The header with the index of the newest change of what was asked for.
 const INDEX: &str = "x-consul-index";
 
-/// A connection on which each request shows the token. Dropped, it is closed.
-pub(crate) struct Connection {
-    http: Http,
+/// What each request to one place has: the place's name, and the token.
+#[derive(Clone)]
+pub(crate) struct Form {
     host: String,
     token: Option<HeaderValue>,
+}
+
+/// A connection on which each request shows the token. Dropped, it is closed.
+pub(crate) struct Connection {
+    pub(crate) http: Http,
+    pub(crate) form: Form,
 }
 
 /// A request.
@@ -45,18 +49,8 @@ impl Question {
     }
 }
 
-impl Connection {
-    /// Connects. The caller limits the time.
-    ///
-    /// # Errors
-    /// Why there is no connection.
-    pub(crate) async fn open(
-        address: &Address,
-        place: &Place,
-        witness: &Witness,
-    ) -> Result<Self, Failure> {
-        let stream = place.way.dial(&address.encryption, witness).await.map_err(Failure::Way)?;
-        let http = Http::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))?;
+impl Form {
+    fn of(place: &Place) -> Result<Self, Failure> {
         let host = match &place.way {
             Way::Network(host) => host.to_string(),
             Way::Socket(_) => "localhost".to_owned(),
@@ -70,22 +64,11 @@ impl Connection {
             }
             None => None,
         };
-        Ok(Self { http, host, token })
+        Ok(Self { host, token })
     }
 
-    /// Ends with the connection.
-    pub(crate) async fn ended(&mut self) {
-        self.http.ended().await;
-    }
-
-    /// Sends a request, and waits for the whole answer: 200, 404 or 409.
-    ///
-    /// # Errors
-    /// Why there is none.
-    ///
-    /// # Cancellation
-    /// The connection can be used no more.
-    pub(crate) async fn ask(&mut self, question: Question) -> Result<Answer, Failure> {
+    /// The request that asks a question.
+    pub(crate) fn request(&self, question: Question) -> Result<Request<String>, Failure> {
         let mut request = Request::builder()
             .method(question.method)
             .uri(question.path)
@@ -97,33 +80,49 @@ impl Connection {
         if let Some(token) = &self.token {
             request = request.header("x-consul-token", token);
         }
-        let request = request.body(question.body).map_err(|_| Failure::Odd("no path"))?;
-        let answer = self.http.ask(request).await.map_err(|unanswered| match unanswered {
-            Unanswered::Unsent(..) => Failure::Unsent,
-            Unanswered::Lost(error) => lost(&error),
-        })?;
+        request.body(question.body).map_err(|_| Failure::Odd("no path"))
+    }
+}
+
+impl Answer {
+    /// The answer of a server: 200, 404 or 409. Others are refusals.
+    pub(crate) fn of(answer: Response<Bytes>) -> Result<Self, Failure> {
         let status = answer.status();
         let index = answer.headers().get(INDEX);
         let index = index.and_then(|index| index.to_str().ok()?.parse().ok());
-        let body = Http::body_of(answer, LONGEST).await.map_err(|unread| match unread {
-            Unread::TooLong => Failure::Odd("an answer of more than 64 MiB"),
-            Unread::Lost(error) => match error.downcast::<hyper::Error>() {
-                Ok(error) => lost(&error),
-                Err(error) => Failure::Lost(error.to_string()),
-            },
-        })?;
+        let body = answer.into_body();
         let is_good =
             matches!(status, StatusCode::OK | StatusCode::NOT_FOUND | StatusCode::CONFLICT);
         if is_good {
-            return Ok(Answer { status, index, body });
+            return Ok(Self { status, index, body });
         }
         Err(Failure::Refused(Refusal::of(status.as_u16(), &body)))
     }
 }
 
-fn lost(error: &hyper::Error) -> Failure {
-    if error.is_parse() {
-        return Failure::Odd("what answers there does not speak HTTP");
+impl Connection {
+    /// Connects. The caller limits the time.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub(crate) async fn open(
+        address: &Address,
+        place: &Place,
+        witness: &Witness,
+    ) -> Result<Self, Failure> {
+        let stream = place.way.dial(&address.encryption, witness).await.map_err(Failure::Way)?;
+        let http = Http::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))?;
+        Ok(Self { http, form: Form::of(place)? })
     }
-    Failure::Lost(error.to_string())
+
+    /// Sends a request, and waits for the whole answer.
+    ///
+    /// # Errors
+    /// Why there is none.
+    ///
+    /// # Cancellation
+    /// The connection can be used no more.
+    pub(crate) async fn ask(&mut self, question: Question) -> Result<Answer, Failure> {
+        Answer::of(self.http.ask_whole(self.form.request(question)?).await?)
+    }
 }

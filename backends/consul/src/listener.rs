@@ -46,7 +46,7 @@ enum Task {
 }
 
 /// Ends the notices when it is dropped.
-pub(crate) struct End<'a>(&'a Arc<Listener>, bool);
+pub(crate) struct End(Arc<Listener>, bool);
 
 impl Listener {
     pub(crate) fn new(address: Address, place: Place, keys: Keys) -> Self {
@@ -90,12 +90,12 @@ impl Listener {
     }
 
     /// Ends the query when the result is dropped.
-    pub(crate) const fn end_later(self: &Arc<Self>) -> End<'_> {
-        End(self, true)
+    pub(crate) fn end_later(self: &Arc<Self>) -> End {
+        End(Arc::clone(self), true)
     }
 
     async fn listen(self: Arc<Self>) {
-        let _end = End(&self, false);
+        let _end = End(Arc::clone(&self), false);
         let _ = self.query().await;
     }
 
@@ -186,7 +186,7 @@ impl Listener {
     }
 }
 
-impl Drop for End<'_> {
+impl Drop for End {
     fn drop(&mut self) {
         let Self(listener, is_of_session) = self;
         let mut task = listener.task();

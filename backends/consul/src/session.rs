@@ -1,25 +1,21 @@
-//! The session with one agent or server: its id, and a task that sends one request after the other.
+//! The session with one agent or server: its id, and the queue of its requests.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use elect_api::{Error, StoreId, count_trip};
 use elect_remote::{
-    Address, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
+    Address, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
 };
 use hyper::StatusCode;
-use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Failure, Refusal};
 use crate::examine::{self, State};
-use crate::http::{Answer, Connection, Question};
+use crate::http::{Answer, Connection, Form, Question};
 use crate::keys::Keys;
 use crate::listener::Listener;
 use crate::transaction::{Outcome, Pair, Transaction, pairs};
 use crate::{PRODUCT, address};
-
-/// The number of requests that wait for one another. Callers wait for their own turn.
-const QUEUE: usize = 16;
 
 /// A connection whose token may read the id.
 pub(crate) struct Session {
@@ -29,14 +25,10 @@ pub(crate) struct Session {
     store: Option<(StoreId, u64)>,
     /// Whether a write was refused already, as the id is another one by now.
     pub(crate) is_doubted: AtomicBool,
-    requests: mpsc::Sender<Request>,
+    form: Form,
+    requests: HttpQueue<Refusal>,
     pub(crate) listener: Arc<Listener>,
     pulse: Pulse,
-}
-
-struct Request {
-    question: Question,
-    reply: oneshot::Sender<Result<Answer, Failure>>,
 }
 
 impl Session {
@@ -47,14 +39,8 @@ impl Session {
         question: Question,
     ) -> Result<Answer, Failure> {
         count_trip(operation);
-        let (reply, answer) = oneshot::channel();
-        let asked = async {
-            let request = Request { question, reply };
-            self.requests.send(request).await.map_err(|_| Failure::Unsent)?;
-            // The driver was ended, perhaps in the middle.
-            answer.await.unwrap_or_else(|_| Err(Failure::Lost("the session was closed".into())))
-        };
-        self.pulse.ask(asked).await
+        let request = self.form.request(question)?;
+        self.pulse.ask(self.requests.ask(request)).await.and_then(Answer::of)
     }
 
     /// A transaction that does nothing if the id is another one by now.
@@ -107,43 +93,11 @@ impl elect_remote::Session for Session {
     }
 
     fn is_connected(&self) -> bool {
-        !self.requests.is_closed()
+        self.requests.is_open()
     }
 
     async fn check(&self) -> bool {
         self.ask("check", Question::get(examine::LEADER.to_owned())).await.is_ok()
-    }
-}
-
-/// Carries out one request after the other, until the connection fails or the session is dropped.
-async fn drive(
-    mut http: Connection,
-    mut requests: mpsc::Receiver<Request>,
-    listener: Arc<Listener>,
-) {
-    // Also if this task is ended.
-    let _end = listener.end_later();
-    loop {
-        let request = tokio::select! {
-            biased;
-            () = http.ended() => break,
-            request = requests.recv() => request,
-        };
-        let Some(Request { question, reply }) = request else { break };
-        // A request that was dropped before its turn is not sent.
-        if reply.is_closed() {
-            continue;
-        }
-        let answer = http.ask(question).await;
-        let is_over = !matches!(answer, Ok(_) | Err(Failure::Refused(_)));
-        if is_over {
-            // Before the answer, so that no request follows it here.
-            requests.close();
-        }
-        let _ = reply.send(answer);
-        if is_over {
-            break;
-        }
     }
 }
 
@@ -161,14 +115,13 @@ impl Opener for Keys {
         place: &Place,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let http = Connection::open(address, place, witness).await?;
-        let (requests, received) = mpsc::channel(QUEUE);
+        let Connection { http, form } = Connection::open(address, place, witness).await?;
         let listener = Arc::new(Listener::new(address.clone(), place.clone(), self.clone()));
-        let driver = tokio::spawn(drive(http, received, Arc::clone(&listener)));
-        let pulse = Pulse::of(driver.abort_handle());
+        let (requests, pulse) = HttpQueue::over(http, listener.end_later());
         let place = place.way.to_string();
         let is_doubted = AtomicBool::new(false);
-        let mut session = Session { place, store: None, is_doubted, requests, listener, pulse };
+        let mut session =
+            Session { place, store: None, is_doubted, form, requests, listener, pulse };
         let question = Question::get(self.path(&self.id(), "consistent"));
         let answer = session.ask("hello", question).await?;
         if answer.index.is_none() {

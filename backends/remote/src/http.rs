@@ -1,18 +1,24 @@
 //! A connection over which a client speaks HTTP/1.1.
 
 use std::error::Error as StdError;
+use std::pin::Pin;
 
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::Stream;
+use crate::{Failure, Pulse, Stream};
 
 /// The most bytes in the headers of an answer.
 const LONGEST_HEADERS: usize = 64 << 10;
+/// The most bytes in the body of an answer that is read as a whole.
+const LONGEST: usize = 64 << 20;
+/// The number of requests that wait for one another. Callers wait for their own turn.
+const QUEUE: usize = 16;
 
 /// A connection that takes one request at a time. Dropped, it is closed.
 #[derive(Debug)]
@@ -95,9 +101,141 @@ impl Http {
     /// # Errors
     /// [`Unread`].
     pub async fn body_of(answer: Response<Incoming>, longest: usize) -> Result<Bytes, Unread> {
-        let body = Limited::new(answer.into_body(), longest).collect().await;
+        Self::read(answer.into_body(), longest).await
+    }
+
+    async fn read(body: Incoming, longest: usize) -> Result<Bytes, Unread> {
+        let body = Limited::new(body, longest).collect().await;
         body.map(Collected::to_bytes).map_err(|error| {
             if error.is::<LengthLimitError>() { Unread::TooLong } else { Unread::Lost(error) }
         })
+    }
+
+    /// Sends a request once, and waits for the whole answer, whatever its status.
+    ///
+    /// # Errors
+    /// Why there is none; `Odd` if it has more than 64 MiB.
+    ///
+    /// # Cancellation
+    /// As [`Http::ask`].
+    pub async fn ask_whole<R>(
+        &mut self,
+        request: Request<String>,
+    ) -> Result<Response<Bytes>, Failure<R>> {
+        let answer = self.ask(request).await.map_err(|unanswered| match unanswered {
+            Unanswered::Unsent(..) => Failure::Unsent,
+            Unanswered::Lost(error) => lost(&error),
+        })?;
+        let (head, body) = answer.into_parts();
+        let body = Self::read(body, LONGEST).await;
+        let body = body.map_err(|unread| match unread {
+            Unread::TooLong => Failure::Odd("an answer of more than 64 MiB"),
+            Unread::Lost(error) => match error.downcast::<hyper::Error>() {
+                Ok(error) => lost(&error),
+                Err(error) => Failure::Lost(error.to_string()),
+            },
+        })?;
+        Ok(Response::from_parts(head, body))
+    }
+}
+
+fn lost<R>(error: &hyper::Error) -> Failure<R> {
+    if error.is_parse() {
+        return Failure::Odd("what answers there does not speak HTTP");
+    }
+    Failure::Lost(error.to_string())
+}
+
+/// Makes another connection to the same place.
+pub type Redial<R> = Box<dyn Fn() -> Dialling<R> + Send + Sync>;
+/// A connection that is being made.
+pub type Dialling<R> = Pin<Box<dyn Future<Output = Result<Http, Failure<R>>> + Send>>;
+
+/// The requests to one place. A task sends each after the answer to the one before, so a caller that is dropped holds
+/// up no other.
+#[derive(Debug)]
+pub struct HttpQueue<R> {
+    requests: mpsc::Sender<Queued<R>>,
+}
+
+#[derive(Debug)]
+struct Queued<R> {
+    request: Request<String>,
+    reply: oneshot::Sender<Result<Response<Bytes>, Failure<R>>>,
+}
+
+impl<R: Send + 'static> HttpQueue<R> {
+    /// Begins to send requests on a connection, until it fails or the queue is dropped. `end` is dropped after that.
+    pub fn over<E: Send + 'static>(http: Http, end: E) -> (Self, Pulse) {
+        let (requests, received) = mpsc::channel(QUEUE);
+        let driver = tokio::spawn(drive(http, None, received, end));
+        (Self { requests }, Pulse::of(driver.abort_handle()))
+    }
+
+    /// The same for a server that may close a connection after any answer. The next request makes another one.
+    pub fn with_redial(http: Http, redial: Redial<R>) -> (Self, Pulse) {
+        let (requests, received) = mpsc::channel(QUEUE);
+        let driver = tokio::spawn(drive(http, Some(redial), received, ()));
+        (Self { requests }, Pulse::of(driver.abort_handle()))
+    }
+
+    /// Returns whether the connection has not ended.
+    pub fn is_open(&self) -> bool {
+        !self.requests.is_closed()
+    }
+
+    /// Sends a request in its turn, and waits for the whole answer.
+    ///
+    /// # Errors
+    /// As [`Http::ask_whole`].
+    ///
+    /// # Cancellation
+    /// The request may be sent, unless its turn has not come.
+    pub async fn ask(&self, request: Request<String>) -> Result<Response<Bytes>, Failure<R>> {
+        let (reply, answer) = oneshot::channel();
+        let queued = Queued { request, reply };
+        self.requests.send(queued).await.map_err(|_| Failure::Unsent)?;
+        // The driver was ended, perhaps in the middle.
+        answer.await.unwrap_or_else(|_| Err(Failure::Lost("the session was closed".into())))
+    }
+}
+
+/// Carries out one request after the other.
+async fn drive<R, E>(
+    mut http: Http,
+    redial: Option<Redial<R>>,
+    mut requests: mpsc::Receiver<Queued<R>>,
+    end: E,
+) {
+    // Also if this task is ended.
+    let _end = end;
+    loop {
+        let queued = tokio::select! {
+            biased;
+            () = http.ended(), if redial.is_none() => break,
+            queued = requests.recv() => queued,
+        };
+        let Some(Queued { request, reply }) = queued else { break };
+        // A request that was dropped before its turn is not sent.
+        if reply.is_closed() {
+            continue;
+        }
+        let is_ready = match &redial {
+            Some(redial) if !http.is_ready().await => redial().await.is_ok_and(|made| {
+                http = made;
+                true
+            }),
+            _ => true,
+        };
+        let answer = if is_ready { http.ask_whole(request).await } else { Err(Failure::Unsent) };
+        let is_over = answer.is_err();
+        if is_over {
+            // Before the answer, so that no request follows it here.
+            requests.close();
+        }
+        let _ = reply.send(answer);
+        if is_over {
+            break;
+        }
     }
 }

@@ -13,7 +13,7 @@
 //! | why a database does not answer, or not as asked | [`Failure`], [`Product`] |
 //! | which store answers | [`Identity`] |
 //! | dialling one server, with or without TLS, or by a proxy | [`dial`](fn@dial), [`connect`], [`Secured`], [`Stream`] |
-//! | a connection that speaks HTTP (with the feature `http`) | `Http` |
+//! | a connection that speaks HTTP, and a queue for it (with the feature `http`) | `Http`, `HttpQueue` |
 //! | a proxy on the way to it (with the feature `proxy`) | `Proxy` |
 //! | why a server cannot be used, as a type and in words | [`Trouble`] |
 //! | what a server speaks instead | [`Protocol`] |
@@ -48,7 +48,7 @@ pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
 pub use failure::{Failure, Product, Refusal, unfit};
 #[cfg(feature = "http")]
-pub use http::{Http, Unanswered, Unread};
+pub use http::{Dialling, Http, HttpQueue, Redial, Unanswered, Unread};
 pub use identity::Identity;
 pub use link::{FailureOf, Link, Opener, Pulse, Session};
 pub use notices::{Notices, NoticesEnd};

@@ -15,7 +15,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Consul, DatabaseSetup, Etcd, MariaDb, Postgres, Redis, ZooKeeper, ZooKeeperSetup};
+use super::{
+    Consul, DatabaseServer as _, DatabaseSetup, Dynalite, Etcd, MariaDb, Moto, Postgres, Redis,
+    ZooKeeper, ZooKeeperSetup,
+};
 
 /// The variable with the path of the holder's socket.
 const SOCKET: &str = "ELECT_TEST_SERVERS";
@@ -40,6 +43,14 @@ impl Part {
     /// Panics if the holder could not start them.
     pub fn of_consul(servers: usize) -> Option<Self> {
         Self::of(&format!("consul {servers}"))
+    }
+
+    /// Returns a part of a program that answers as `DynamoDB` does, or `None` without a holder.
+    ///
+    /// # Panics
+    /// Panics if the holder could not start it.
+    pub fn of_dynamodb(program: usize) -> Option<Self> {
+        Self::of(&format!("dynamodb {program}"))
     }
 
     /// Returns a part of an etcd cluster with so many members, or `None` without a holder.
@@ -151,8 +162,10 @@ pub fn hold() -> io::Result<()> {
 struct Servers {
     archive: PathBuf,
     consul: HashMap<String, Consul>,
+    dynalite: Option<Dynalite>,
     etcd: HashMap<String, Etcd>,
     mariadb: Option<MariaDb>,
+    moto: Option<Moto>,
     postgres: Option<Postgres>,
     redis: Option<Redis>,
     zookeeper: HashMap<String, ZooKeeper>,
@@ -165,8 +178,10 @@ impl Servers {
         Self {
             archive,
             consul: HashMap::new(),
+            dynalite: None,
             etcd: HashMap::new(),
             mariadb: None,
+            moto: None,
             postgres: None,
             redis: None,
             zookeeper: HashMap::new(),
@@ -187,6 +202,8 @@ impl Servers {
                 let start = || Consul::start_as(servers, &setup, &Value::Null);
                 self.consul.entry(wish.to_owned()).or_insert_with(start).addresses()
             }
+            ["dynamodb", "0"] => vec![self.moto.get_or_insert_with(Moto::start).address()],
+            ["dynamodb", "1"] => vec![self.dynalite.get_or_insert_with(Dynalite::start).address()],
             ["mariadb"] => vec![self.mariadb.get_or_insert_with(MariaDb::start).address()],
             ["postgres"] => vec![self.postgres.get_or_insert_with(Postgres::start).address()],
             ["redis"] => vec![self.redis.get_or_insert_with(Redis::start).address()],

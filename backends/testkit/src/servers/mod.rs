@@ -5,6 +5,7 @@
 mod certificates;
 mod consul;
 mod database;
+mod dynamodb;
 mod etcd;
 mod fetched;
 mod folder;
@@ -23,6 +24,7 @@ mod zookeeper;
 pub use self::certificates::{Authority, Pem};
 pub use self::consul::{Consul, Servers as ConsulServers};
 pub use self::database::{DatabaseServer, DatabaseSetup};
+pub use self::dynamodb::{Dynalite, Moto, Servers as DynamoDb};
 pub use self::etcd::{Etcd, Stopped};
 pub use self::fetched::fetched;
 pub use self::held::{Part, hold};

@@ -1,0 +1,200 @@
+//! The URL of a table, and Amazon's own variables and files.
+
+use elect_api::{Error, StoreId};
+use elect_remote::{
+    Address, Demand, Encryption, Host, Place, Settings, Url, Variable, Wanted, Way, unfit,
+};
+
+use crate::{PRODUCT, profile};
+
+/// The options that a URL may have.
+pub(crate) const OPTIONS: &[&str] =
+    &["allow-plain", "ca", "credentials-file", "endpoint", "profile", "region", StoreId::OPTION];
+/// The settings that a variable of Amazon's has, too. The first that is set counts.
+const VARIABLES: &[(&str, &str)] = &[
+    ("ca", "AWS_CA_BUNDLE"),
+    ("endpoint", "AWS_ENDPOINT_URL_DYNAMODB"),
+    ("profile", "AWS_PROFILE"),
+    ("region", "AWS_REGION"),
+];
+const HTTPS: u16 = 443;
+const HTTP: u16 = 80;
+
+/// Reads a URL, and the files that it names. `variable` reads the environment.
+///
+/// # Errors
+/// `Unfit` or `Denied`, with a message that names the wrong part.
+pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error> {
+    let mut settings = Settings::of(text, OPTIONS, VARIABLES, variable)?;
+    let table = table(&settings)?;
+    let profile = settings.get("profile").unwrap_or_else(|| profile::DEFAULT.to_owned());
+    let config = settings.variable("AWS_CONFIG_FILE").map(Into::into);
+    if let Some(path) = config.or_else(|| settings.at_home(".aws/config")) {
+        settings.add_file("the configuration of AWS", path, |text| {
+            Ok(profile::settings(text, &profile))
+        })?;
+    }
+    let region = region(&settings)?;
+    let endpoint = settings.get("endpoint").or_else(|| settings.variable("AWS_ENDPOINT_URL"));
+    let endpoint = endpoint.or_else(|| settings.in_file("endpoint_url").map(str::to_owned));
+    let shown = endpoint.as_ref().map(|it| format!("&endpoint={it}")).unwrap_or_default();
+    let (host, is_secured) = match &endpoint {
+        Some(endpoint) => host(endpoint)?,
+        None => (of_region(&region), true),
+    };
+    if !is_secured && !host.is_loopback() && !settings.url.flag("allow-plain")? {
+        return Err(unfit(format!(
+            "the endpoint {host} is reached without TLS, so anyone on the way can change who leads: write https://, or \
+             accept it with the option allow-plain"
+        )));
+    }
+    let wanted = Wanted {
+        demand: if is_secured { Demand::Name } else { Demand::Off },
+        setting: "the endpoint".to_owned(),
+        better: "https://",
+        files: [settings.get("ca").filter(|_| is_secured), None, None],
+        server_name: None,
+    };
+    let encryption = Encryption::new(&wanted, PRODUCT.names, std::slice::from_ref(&host))?;
+    Ok(Address {
+        location: format!("{}://{table}?region={region}{shown}", PRODUCT.scheme),
+        places: vec![Place { way: Way::Network(host), password: None }],
+        database: table,
+        space: region,
+        user: String::new(),
+        encryption,
+        store: StoreId::of_option(settings.url.option(StoreId::OPTION))?,
+        cautions: Vec::new(),
+        url: settings.url,
+    })
+}
+
+/// The name of the table, which stands where other URLs have a host.
+fn table(settings: &Settings<'_>) -> Result<String, Error> {
+    let url = &settings.url;
+    let [host] = &url.hosts[..] else { return Err(unfit("the URL names one table")) };
+    let is_alone = host.port == 0 && matches!(&*url.path, "" | "/");
+    if !settings.names_hosts || !is_alone || url.user.is_some() || url.password.is_some() {
+        return Err(unfit(
+            "the URL is dynamodb://TABLE, and what else it takes are options, as in ?region=eu-west-1; credentials come \
+             from Amazon's variables and files",
+        ));
+    }
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
+    if !(3..=255).contains(&host.name.len()) || !host.name.chars().all(is_letter) {
+        return Err(unfit(
+            "the name of a table has 3 to 255 letters, digits and the characters _-.",
+        ));
+    }
+    Ok(host.name.clone())
+}
+
+fn region(settings: &Settings<'_>) -> Result<String, Error> {
+    let region = settings.get("region").or_else(|| settings.variable("AWS_DEFAULT_REGION"));
+    let region = region.ok_or_else(|| {
+        unfit("the region is missing: add ?region=REGION to the URL, or set AWS_REGION")
+    })?;
+    let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    if region.chars().all(|letter| is_letter(letter) || letter == '-') && !region.is_empty() {
+        return Ok(region);
+    }
+    Err(unfit(format!("the region {region:?} is not one, such as eu-west-1")))
+}
+
+fn of_region(region: &str) -> Host {
+    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    Host { name: format!("dynamodb.{region}.{domain}"), port: HTTPS }
+}
+
+/// The host of an endpoint, and whether it is reached by TLS.
+fn host(endpoint: &str) -> Result<(Host, bool), Error> {
+    let wrong = |why: &str| unfit(format!("the endpoint is no https://HOST[:PORT]: {why}"));
+    let is_secured = endpoint.starts_with("https://");
+    if !is_secured && !endpoint.starts_with("http://") {
+        return Err(wrong("it begins with https://, or http:// on this machine"));
+    }
+    let port = if is_secured { HTTPS } else { HTTP };
+    let url = Url::parse(endpoint, port, &[]).map_err(|error| wrong(&error.to_string()))?;
+    match &url.hosts[..] {
+        [host] if matches!(&*url.path, "" | "/") && url.user.is_none() => {
+            Ok((host.clone(), is_secured))
+        }
+        _ => Err(wrong("it names one host, and no path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str, variables: &[(&str, &str)]) -> Result<Address, Error> {
+        super::parse(url, &|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn what_a_url_leaves_out_is_what_amazon_s_tools_take() {
+        let region = ("AWS_REGION", "eu-west-1");
+        for (url, variables, host, location) in [
+            (
+                "dynamodb://elect?region=us-east-2",
+                &[][..],
+                "dynamodb.us-east-2.amazonaws.com:443",
+                "dynamodb://elect?region=us-east-2",
+            ),
+            (
+                "dynamodb://Elect_1",
+                &[region],
+                "dynamodb.eu-west-1.amazonaws.com:443",
+                "dynamodb://Elect_1?region=eu-west-1",
+            ),
+            (
+                "dynamodb://elect",
+                &[("AWS_DEFAULT_REGION", "cn-north-1")],
+                "dynamodb.cn-north-1.amazonaws.com.cn:443",
+                "dynamodb://elect?region=cn-north-1",
+            ),
+            (
+                "dynamodb://elect?endpoint=http://localhost:8000",
+                &[region],
+                "localhost:8000",
+                "dynamodb://elect?region=eu-west-1&endpoint=http://localhost:8000",
+            ),
+            (
+                "dynamodb://elect",
+                &[region, ("AWS_ENDPOINT_URL", "https://a:9")],
+                "a:9",
+                "dynamodb://elect?region=eu-west-1&endpoint=https://a:9",
+            ),
+        ] {
+            let address = parse(url, variables).unwrap_or_else(|error| panic!("{url}: {error}"));
+            assert_eq!(address.places[0].way.to_string(), host, "{url}");
+            assert_eq!(address.location, location, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_that_means_no_table_is_refused() {
+        let region = ("AWS_REGION", "eu-west-1");
+        for (url, variables, why) in [
+            ("dynamodb://elect", &[][..], "the region is missing"),
+            ("dynamodb://elect?region=EU", &[], "the region"),
+            ("dynamodb://", &[region], "the URL is dynamodb://TABLE"),
+            ("dynamodb://a,b", &[region], "names one table"),
+            ("dynamodb://elect/x", &[region], "the URL is dynamodb://TABLE"),
+            ("dynamodb://elect:1", &[region], "the URL is dynamodb://TABLE"),
+            ("dynamodb://key:secret@elect", &[region], "credentials come from"),
+            ("dynamodb://el", &[region], "the name of a table"),
+            ("dynamodb://elect?endpoint=http://a", &[region], "without TLS"),
+            ("dynamodb://elect?endpoint=a:1", &[region], "begins with https://"),
+            ("dynamodb://elect?endpoint=https://a/b", &[region], "no path"),
+        ] {
+            let error = parse(url, variables).err().expect(url);
+            assert!(error.to_string().contains(why), "{url}: {error}");
+        }
+        let plain = "dynamodb://elect?endpoint=http://a&allow-plain";
+        parse(plain, &[region]).expect("accepted");
+    }
+}

@@ -1,0 +1,117 @@
+//! The credentials that sign requests, found as Amazon's tools find them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use elect_remote::Url;
+use hyper::http::request::Parts;
+use reqsign_aws_v4::{
+    Credential, DefaultCredentialProvider, ProfileCredentialProvider, RequestSigner,
+};
+use reqsign_core::time::Timestamp;
+use reqsign_core::{
+    Context, ErrorKind, ProvideCredential as _, SignRequest as _, SigningCredential as _,
+};
+
+use crate::error::{Failure, Refusal};
+use crate::fetch;
+
+/// What people read if there are none.
+const NONE: &str = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine \
+                    a role";
+
+/// Signs requests to one region. The credentials are found at the first request, and again before they end.
+#[derive(Clone, Debug)]
+pub(crate) struct Signer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    provider: DefaultCredentialProvider,
+    context: Context,
+    signer: RequestSigner,
+    known: Mutex<Option<Credential>>,
+    /// Whether a task finds new ones.
+    is_renewing: AtomicBool,
+}
+
+impl Signer {
+    /// Signs for a region. The URL may name a profile, or a file of credentials: no others are found then.
+    pub(crate) fn new(region: &str, url: &Url) -> Self {
+        let mut found = DefaultCredentialProvider::builder();
+        if let Some(path) = url.option("credentials-file") {
+            let of_file = ProfileCredentialProvider::new().with_credentials_file(path);
+            found = found.no_env().no_sso().no_web_identity().no_process().no_ecs().no_imds();
+            found = found.profile(of_file);
+        }
+        if let Some(profile) = url.option("profile") {
+            found = found.no_env().with_profile(profile);
+        }
+        let provider = found.build();
+        Self(Arc::new(Inner {
+            provider,
+            context: fetch::context(fetch::environment()),
+            signer: RequestSigner::new("dynamodb", region),
+            known: Mutex::new(None),
+            is_renewing: AtomicBool::new(false),
+        }))
+    }
+
+    /// Adds the signature to the head of a request.
+    ///
+    /// # Errors
+    /// `Refused` if there are no credentials, or none that are good.
+    pub(crate) async fn sign(&self, head: &mut Parts) -> Result<(), Failure> {
+        let credential = self.credential().await?;
+        let Inner { signer, context, .. } = &*self.0;
+        let signed = signer.sign_request(context, head, Some(&credential), None).await;
+        signed.map_err(|error| refused(&error))
+    }
+
+    /// Forgets credentials that were refused, so that the next request finds them anew.
+    pub(crate) fn forget(&self) {
+        *self.0.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    async fn credential(&self) -> Result<Credential, Failure> {
+        let known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match known {
+            Some(known) if known.is_valid() => Ok(known),
+            // It ends soon. No renewal waits for the next one.
+            Some(known) if known.is_valid_at(Timestamp::now() + elect_remote::ANSWER_TIMEOUT) => {
+                self.renew();
+                Ok(known)
+            }
+            _ => self.0.find().await,
+        }
+    }
+
+    fn renew(&self) {
+        if self.0.is_renewing.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let inner = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let _ = inner.find().await;
+            inner.is_renewing.store(false, Ordering::Relaxed);
+        });
+    }
+}
+
+impl Inner {
+    async fn find(&self) -> Result<Credential, Failure> {
+        let found = self.provider.provide_credential(&self.context).await;
+        let found = found.map_err(|error| refused(&error))?;
+        let found = found.ok_or_else(|| Failure::Refused(Refusal::Credentials(NONE.to_owned())))?;
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
+        Ok(found)
+    }
+}
+
+/// What is wrong with credentials may be mended by a person, or pass by itself.
+fn refused(error: &reqsign_core::Error) -> Failure {
+    let why = error.to_string();
+    Failure::Refused(match error.kind() {
+        ErrorKind::RateLimited | ErrorKind::Unexpected => Refusal::NoAnswer(why),
+        _ => Refusal::Credentials(why),
+    })
+}

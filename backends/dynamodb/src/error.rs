@@ -1,0 +1,184 @@
+//! What DynamoDB refuses, in words.
+
+use std::time::Duration;
+
+use elect_api::text::{WORDS, clean};
+use elect_api::{Error, ErrorKind};
+use hyper::body::Bytes;
+use hyper::header::DATE;
+use hyper::{HeaderMap, Response};
+use serde_json::Value;
+
+/// Why there is no answer, or no good one.
+pub(crate) type Failure = elect_remote::Failure<Refusal>;
+
+/// An answer that is an error.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The name of an error, and what it says.
+    Named {
+        status: u16,
+        name: String,
+        message: String,
+        /// How far this machine's clock is from the server's.
+        skew: Option<Duration>,
+    },
+    /// There are no credentials, or none that are good.
+    Credentials(String),
+    /// What has the credentials does not answer.
+    NoAnswer(String),
+}
+
+/// A condition of a write does not hold.
+pub(crate) const CONDITION: &str = "ConditionalCheckFailedException";
+pub(crate) const NO_TABLE: &str = "ResourceNotFoundException";
+pub(crate) const NO_RIGHT: &str = "AccessDeniedException";
+const NO_CREDENTIALS: [&str; 6] = [
+    "UnrecognizedClientException",
+    "InvalidSignatureException",
+    "InvalidClientTokenId",
+    "IncompleteSignatureException",
+    "IncompleteSignature",
+    "MissingAuthenticationTokenException",
+];
+const EXPIRED: [&str; 2] = ["ExpiredTokenException", "ExpiredToken"];
+const THROTTLED: [&str; 5] = [
+    "ProvisionedThroughputExceededException",
+    "ThrottlingException",
+    "Throttling",
+    "RequestLimitExceeded",
+    "LimitExceededException",
+];
+/// Writes in two regions of a table that is consistent in all.
+const MEANWHILE: [&str; 2] = ["ReplicatedWriteConflictException", "TransactionConflictException"];
+/// DynamoDB refuses signatures that are off by 5 minutes.
+const SKEW: Duration = Duration::from_secs(120);
+
+impl Refusal {
+    pub(crate) fn of(answer: &Response<Bytes>) -> Self {
+        let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+        let text = |names: [&str; 2]| names.iter().find_map(|name| body.get(name)?.as_str());
+        let name = text(["__type", "code"]).unwrap_or_default();
+        let name = name.rsplit('#').next().unwrap_or_default().to_owned();
+        let said = match text(["message", "Message"]) {
+            Some(said) => said.to_owned(),
+            None => String::from_utf8_lossy(answer.body()).trim().to_owned(),
+        };
+        let (status, message) = (answer.status().as_u16(), clean(said, WORDS));
+        Self::Named { status, name, message, skew: skew(answer.headers()) }
+    }
+
+    /// Returns whether it is the error of this name.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        matches!(self, Self::Named { name: own, .. } if own == name)
+    }
+
+    /// Returns whether other credentials are to be found.
+    pub(crate) fn is_of_credentials(&self) -> bool {
+        matches!(self, Self::Named { name, .. }
+            if NO_CREDENTIALS.contains(&&**name) || EXPIRED.contains(&&**name))
+    }
+}
+
+/// How far this machine's clock is from the one that wrote the answer, if that is much.
+fn skew(headers: &HeaderMap) -> Option<Duration> {
+    let theirs = httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()?;
+    let ours = elect_api::stamp::read(elect_api::stamp::display())?;
+    let skew = ours.duration_since(theirs).unwrap_or_else(|earlier| earlier.duration());
+    (skew > SKEW).then_some(skew)
+}
+
+impl elect_remote::Refusal for Refusal {
+    type Code = u16;
+
+    fn code(&self) -> Option<u16> {
+        if let Self::Named { status, .. } = self { Some(*status) } else { None }
+    }
+
+    fn is_unclear(&self) -> bool {
+        matches!(self, Self::Named { status: 500.., .. })
+    }
+
+    /// Another connection may lead to another machine of the service.
+    fn is_of_a_replica(&self) -> bool {
+        self.is_unclear()
+    }
+
+    fn error(&self, what: String, _login: &str) -> Error {
+        use ErrorKind::{Denied, Unfit, Unreachable};
+        let (status, name, message, skew) = match self {
+            Self::Named { status, name, message, skew } => (*status, &**name, message, skew),
+            Self::Credentials(why) => return Error::new(Denied, what).because(why.as_str()),
+            Self::NoAnswer(why) => return Error::new(Unreachable, what).because(why.as_str()),
+        };
+        let is = |names: &[&str]| names.contains(&name);
+        let (kind, advice) = match status {
+            500.. => (Unreachable, ""),
+            _ if is(&NO_CREDENTIALS) => (
+                Denied,
+                "correct the credentials: `aws sts get-caller-identity` shows whose they are",
+            ),
+            _ if is(&EXPIRED) => (Denied, "log in again, as with `aws sso login`"),
+            _ if is(&THROTTLED) => (
+                Unreachable,
+                "the table takes fewer requests: make it on demand, or give it more capacity",
+            ),
+            _ if is(&MEANWHILE) => (Unreachable, ""),
+            _ if is(&[NO_RIGHT]) => {
+                (Denied, "elect help dynamodb has the policy that the credentials need")
+            }
+            _ if is(&[NO_TABLE]) => (
+                Unfit,
+                "the table is not there: correct its name and the region, or make it with `elect doctor --create`",
+            ),
+            _ => (Unfit, ""),
+        };
+        let named = if name.is_empty() { format!("HTTP {status}") } else { name.to_owned() };
+        let said = if message.is_empty() { "no words" } else { message };
+        let mut error = Error::new(kind, what).because(format!("{said} ({named})"));
+        if !advice.is_empty() {
+            error = error.and(advice);
+        }
+        match skew {
+            Some(skew) if kind == Denied => error.and(format!(
+                "this machine's clock is {} s from the server's: correct it first",
+                skew.as_secs()
+            )),
+            _ => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use elect_remote::Refusal as _;
+
+    use super::*;
+
+    fn refusal(status: u16, body: &str) -> Refusal {
+        let answer = Response::builder().status(status).body(Bytes::from(body.to_owned()));
+        Refusal::of(&answer.expect("an answer"))
+    }
+
+    #[test]
+    fn only_an_error_of_the_server_leaves_open_what_happened() {
+        let named =
+            r#"{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"slow"}"#;
+        let throttled = refusal(400, named);
+        assert!(throttled.is("ThrottlingException") && !throttled.is_unclear());
+        assert_eq!(throttled.error("x".into(), "").kind(), ErrorKind::Unreachable);
+        assert!(refusal(500, "{}").is_unclear());
+        assert!(refusal(503, "<html>").is_unclear());
+    }
+
+    #[test]
+    fn a_clock_that_is_far_off_is_named() {
+        let body = r#"{"__type":"x#InvalidSignatureException","message":"Signature expired"}"#;
+        let answer = Response::builder().status(400).header(DATE, "Tue, 01 Sep 2026 10:00:00 GMT");
+        let answer = answer.body(Bytes::from(body)).expect("an answer");
+        let refusal = Refusal::of(&answer);
+        assert!(refusal.is_of_credentials());
+        let words = refusal.error("cannot".into(), "").to_string();
+        assert!(words.contains("this machine's clock is"), "{words}");
+    }
+}

@@ -1,0 +1,87 @@
+//! What `elect doctor` learns about a table.
+
+use elect_api::Finding;
+use elect_remote::Respondent;
+use serde_json::{Value, json};
+
+use crate::error::{Failure, NO_RIGHT};
+use crate::item::{DOCUMENT, ELECTION};
+use crate::session::{Operation, Session};
+
+/// What the service says of the table; `Null` if the credentials may not read it.
+pub(crate) struct State(Value);
+
+/// The service's description of the table.
+pub(crate) async fn described(session: &Session) -> Result<Value, Failure> {
+    let mut answer = session.ask(Operation::DESCRIBE, json!({})).await?;
+    Ok(answer.get_mut("Table").map(Value::take).unwrap_or_default())
+}
+
+pub(crate) async fn state(session: &Session) -> Result<State, Failure> {
+    match described(session).await {
+        Ok(table) => Ok(State(table)),
+        Err(failure) if failure.refusal().is_some_and(|refusal| refusal.is(NO_RIGHT)) => {
+            Ok(State(Value::Null))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Why no candidate may lead with this table; `None` if one may.
+pub(crate) fn unfit(table: &Value) -> Option<String> {
+    let key = |kind: &str| {
+        let keys = table.get("KeySchema")?.as_array()?;
+        let key =
+            keys.iter().find(|key| key.get("KeyType").and_then(Value::as_str) == Some(kind))?;
+        key.get("AttributeName")?.as_str()
+    };
+    if (key("HASH"), key("RANGE")) != (Some(ELECTION), Some(DOCUMENT)) {
+        return Some(format!(
+            "has other keys: elect needs a table of its own, with the partition key {ELECTION} and the sort key \
+             {DOCUMENT}, both texts"
+        ));
+    }
+    let replicas = table.get("Replicas").and_then(Value::as_array).map_or(0, Vec::len);
+    let is_strong = table.get("MultiRegionConsistency").and_then(Value::as_str) == Some("STRONG");
+    (replicas > 0 && !is_strong).then(|| {
+        "has replicas in other regions that are only eventually consistent, so two candidates could lead at once: use a \
+         table of one region, or one with multi-region strong consistency"
+            .to_owned()
+    })
+}
+
+/// What `elect doctor` shows of the table.
+pub(crate) fn examine(session: &Session, State(table): &State) -> Respondent {
+    let name = &session.name.table;
+    let text = |path: &str| table.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let mut findings = Vec::new();
+    if table.is_null() {
+        findings.push(Finding::warning(
+            format!("the credentials may not read the settings of the table {name}"),
+            "permit dynamodb:DescribeTable on it: elect run needs it, too",
+        ));
+    } else if let Some(why) = unfit(table) {
+        let (what, way_out) = why.split_once(": ").unwrap_or((&why, ""));
+        findings.push(Finding::error(format!("the table {name} {what}"), way_out.to_owned()));
+    }
+    if text("/BillingModeSummary/BillingMode") == "PROVISIONED" {
+        findings.push(Finding::note(
+            format!("the table {name} has a fixed capacity: requests beyond it are refused"),
+            "give it a write and a read for each candidate, or make it on demand",
+        ));
+    }
+    if table.get("DeletionProtectionEnabled") == Some(&json!(false)) {
+        findings.push(Finding::note(
+            format!("the table {name} may be deleted, and all elections with it"),
+            "switch its deletion protection on",
+        ));
+    }
+    Respondent {
+        version: text("/TableClassSummary/TableClass").to_lowercase(),
+        role: "table",
+        store: session.store().cloned(),
+        is_primary: true,
+        findings,
+        connections: None,
+    }
+}

@@ -1,0 +1,142 @@
+//! Requests for credentials, which the library asks for: to the machine's metadata, or to Amazon's token services.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use elect_remote::{Check, Encryption, Host, Http, Tls, TlsSettings, Way, Witness};
+use elect_system::helpers;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue};
+use hyper::{Request, Response, Uri};
+use reqsign_core::{
+    CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, OsEnv, Result,
+};
+use tokio::time::timeout;
+
+use crate::PRODUCT;
+use crate::error::{Failure, Refusal};
+
+/// The longest time for an answer of the machine's metadata. On machines without it nothing answers.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest time for an answer of a token service.
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The longest time for a program that prints credentials.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the library may use to find credentials.
+pub(crate) fn context(env: impl Env) -> Context {
+    Context::new()
+        .with_file_read(Files)
+        .with_http_send(Fetch)
+        .with_command_execute(Programs)
+        .with_env(env)
+}
+
+/// The environment of this process.
+pub(crate) const fn environment() -> impl Env {
+    OsEnv
+}
+
+#[derive(Debug)]
+struct Files;
+
+impl FileRead for Files {
+    async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
+        let path = path.to_owned();
+        let read = tokio::task::spawn_blocking(move || {
+            let read = elect_system::path::read(Path::new(&path));
+            read.map_err(|error| Error::config_invalid(format!("cannot read {path}: {error}")))
+        });
+        read.await.unwrap_or_else(|error| Err(Error::unexpected(error.to_string())))
+    }
+}
+
+/// Programs that print credentials, as `credential_process` names them.
+#[derive(Debug)]
+struct Programs;
+
+impl CommandExecute for Programs {
+    async fn command_execute(&self, program: &str, args: &[&str]) -> Result<CommandOutput> {
+        let name = program.to_owned();
+        let mut command = Command::new(program);
+        command.args(args);
+        let ran = tokio::task::spawn_blocking(move || helpers::run(&mut command, PROGRAM_TIMEOUT));
+        let ran = ran.await.map_err(|error| Error::unexpected(error.to_string()))?;
+        let said = ran.map_err(|error| Error::config_invalid(format!("{name}: {error}")))?;
+        let status = said.status.and_then(|status| status.code()).unwrap_or(-1);
+        Ok(CommandOutput { status, stdout: said.output, stderr: said.errors })
+    }
+}
+
+/// One connection for each request.
+#[derive(Debug)]
+struct Fetch;
+
+impl HttpSend for Fetch {
+    async fn http_send(&self, request: Request<Bytes>) -> Result<Response<Bytes>> {
+        let uri = request.uri().clone();
+        let is_secured = uri.scheme_str() == Some("https");
+        let limit = if is_secured { TOKEN_TIMEOUT } else { METADATA_TIMEOUT };
+        let answer = timeout(limit, Box::pin(fetch(request, is_secured))).await;
+        let why = match answer {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(Failure::Way(trouble))) => trouble.to_string(),
+            Ok(Err(Failure::Lost(why))) => why,
+            Ok(Err(Failure::Odd(why))) => why.to_owned(),
+            _ => "no answer".to_owned(),
+        };
+        let host = uri.host().unwrap_or_default();
+        Err(Error::unexpected(format!("cannot ask {host} for credentials: {why}"))
+            .set_retryable(true))
+    }
+}
+
+async fn fetch(
+    request: Request<Bytes>,
+    is_secured: bool,
+) -> std::result::Result<Response<Bytes>, Failure> {
+    let host = host(request.uri(), is_secured)?;
+    let encryption = if is_secured { encryption(&host).await? } else { Encryption::Off };
+    let stream = Way::Network(host).dial(&encryption, &Witness::default()).await;
+    let stream = stream.map_err(Failure::Way)?;
+    let mut http = Http::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))?;
+    http.ask_whole(wire_form(request)?).await
+}
+
+/// The request as it is sent to the host itself.
+fn wire_form(request: Request<Bytes>) -> std::result::Result<Request<String>, Failure> {
+    let odd = || Failure::Odd("a request for credentials that is no text");
+    let (mut head, body) = request.into_parts();
+    let authority = head.uri.authority().map(ToString::to_string).ok_or_else(odd)?;
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    head.uri = path.parse().map_err(|_| odd())?;
+    if !head.headers.contains_key(HOST) {
+        head.headers.insert(HOST, HeaderValue::from_str(&authority).map_err(|_| odd())?);
+    }
+    // The library that sends it writes the length.
+    head.headers.remove(CONTENT_LENGTH);
+    let body = String::from_utf8(body.to_vec()).map_err(|_| odd())?;
+    Ok(Request::from_parts(head, body))
+}
+
+fn host(uri: &Uri, is_secured: bool) -> std::result::Result<Host, Failure> {
+    let name = uri.host().ok_or(Failure::Odd("a request for credentials to no host"))?;
+    let name = name.trim_matches(['[', ']']).to_owned();
+    let port = uri.port_u16().unwrap_or(if is_secured { 443 } else { 80 });
+    Ok(Host { name, port })
+}
+
+/// TLS with the authorities of the system, or those that `AWS_CA_BUNDLE` names.
+async fn encryption(host: &Host) -> std::result::Result<Encryption, Failure> {
+    let host = host.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let ca = std::env::var("AWS_CA_BUNDLE").ok().filter(|path| !path.is_empty());
+        let (cert, key, server_name, names) = (None, None, None, PRODUCT.names);
+        let settings = TlsSettings { ca, cert, key, check: Check::Name, server_name, names };
+        Tls::new(settings, &[], &[host]).map(Encryption::Required)
+    });
+    let read = read.await.map_err(|error| Failure::Lost(error.to_string()))?;
+    read.map_err(|error| Failure::Refused(Refusal::Credentials(error.to_string())))
+}

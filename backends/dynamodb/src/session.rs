@@ -1,0 +1,196 @@
+//! The session with a table: the queue of its requests, each of which is signed.
+
+use elect_api::{Error, StoreId, count_trip};
+use elect_remote::{
+    Address, Dialling, Encryption, Http, HttpQueue, Identity, Opener, Place, Product, Pulse,
+    Respondent, Variable, Witness,
+};
+use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
+use hyper::{Request, StatusCode};
+use reqsign_core::hash::hex_sha256;
+use serde_json::{Value, json};
+
+use crate::credentials::Signer;
+use crate::error::{Failure, Refusal};
+use crate::examine::{self, State};
+use crate::{PRODUCT, address, item};
+
+/// The name of the service and its version, before the name of an operation.
+const SERVICE: &str = "DynamoDB_20120810";
+/// The key of the item with the id of the store.
+pub(crate) const ID: (&str, &str) = ("-", "id");
+
+/// Opens sessions with one table.
+#[derive(Clone, Debug)]
+pub(crate) struct TableName {
+    pub(crate) table: String,
+    signer: Signer,
+}
+
+/// A connection to the service, and what signs its requests.
+pub(crate) struct Session {
+    /// The table and its host, for messages.
+    place: String,
+    host: String,
+    pub(crate) name: TableName,
+    store: Option<StoreId>,
+    requests: HttpQueue<Refusal>,
+    pulse: Pulse,
+}
+
+/// An operation: its name at the service, and the name under which it is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation(pub(crate) &'static str, pub(crate) &'static str);
+
+impl Operation {
+    pub(crate) const GET: Self = Self("GetItem", "get_item");
+    pub(crate) const UPDATE: Self = Self("UpdateItem", "update_item");
+    pub(crate) const PUT: Self = Self("PutItem", "put_item");
+    pub(crate) const DELETE: Self = Self("DeleteItem", "delete_item");
+    pub(crate) const QUERY: Self = Self("Query", "query");
+    pub(crate) const SCAN: Self = Self("Scan", "scan");
+    pub(crate) const DESCRIBE: Self = Self("DescribeTable", "describe_table");
+}
+
+impl TableName {
+    pub(crate) fn of(address: &Address) -> Self {
+        let signer = Signer::new(&address.space, &address.url);
+        Self { table: address.database.clone(), signer }
+    }
+}
+
+impl Session {
+    /// Carries out an operation on the table. `question` has all but the table's name.
+    ///
+    /// # Errors
+    /// Why it was not, or why that is not known.
+    pub(crate) async fn ask(
+        &self,
+        Operation(name, counted): Operation,
+        mut question: Value,
+    ) -> Result<Value, Failure> {
+        count_trip(counted);
+        question["TableName"] = json!(self.name.table);
+        let body = question.to_string();
+        // All of this is signed. The address is one with a host, as the signature needs it.
+        let request = Request::post(format!("https://{}/", self.host))
+            .header(HOST, &self.host)
+            .header(USER_AGENT, concat!("elect/", env!("CARGO_PKG_VERSION")))
+            .header(CONTENT_TYPE, "application/x-amz-json-1.0")
+            .header("x-amz-target", format!("{SERVICE}.{name}"))
+            .header("x-amz-content-sha256", hex_sha256(body.as_bytes()))
+            .body(body)
+            .map_err(|_| Failure::Odd("no host"))?;
+        let (mut head, body) = request.into_parts();
+        let asked = async {
+            self.name.signer.sign(&mut head).await?;
+            head.uri = hyper::Uri::from_static("/");
+            self.requests.ask(Request::from_parts(head, body)).await
+        };
+        let answer = self.pulse.ask(asked).await?;
+        if answer.status() != StatusCode::OK {
+            let refusal = Refusal::of(&answer);
+            if refusal.is_of_credentials() {
+                self.name.signer.forget();
+            }
+            return Err(Failure::Refused(refusal));
+        }
+        serde_json::from_slice(answer.body()).map_err(|_| Failure::Odd("no JSON"))
+    }
+
+    /// Reads one item as it stands after the call.
+    pub(crate) async fn item(
+        &self,
+        election: &str,
+        document: &str,
+    ) -> Result<Option<Value>, Failure> {
+        let question = json!({"Key": item::key(election, document), "ConsistentRead": true});
+        let mut answer = self.ask(Operation::GET, question).await?;
+        Ok(answer.get_mut("Item").map(Value::take))
+    }
+
+    /// The id of the store, if it has one.
+    pub(crate) const fn store(&self) -> Option<&StoreId> {
+        self.store.as_ref()
+    }
+}
+
+impl elect_remote::Session for Session {
+    type Refusal = Refusal;
+
+    const PRODUCT: Product = PRODUCT;
+
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn pulse(&self) -> &Pulse {
+        &self.pulse
+    }
+
+    fn is_connected(&self) -> bool {
+        self.requests.is_open()
+    }
+
+    async fn check(&self) -> bool {
+        self.item(ID.0, ID.1).await.is_ok()
+    }
+}
+
+impl Opener for TableName {
+    type Session = Session;
+    type State = State;
+
+    fn parse(url: &str, variable: Variable<'_>) -> Result<Address, Error> {
+        address::parse(url, variable)
+    }
+
+    async fn log_in(
+        &self,
+        address: &Address,
+        place: &Place,
+        witness: &Witness,
+    ) -> Result<Session, Failure> {
+        let http = dial(place, &address.encryption, witness).await?;
+        let (near, encryption) = (place.clone(), address.encryption.clone());
+        let redial = move || -> Dialling<Refusal> {
+            let (place, encryption) = (near.clone(), encryption.clone());
+            Box::pin(async move { dial(&place, &encryption, &Witness::default()).await })
+        };
+        let (requests, pulse) = HttpQueue::with_redial(http, Box::new(redial));
+        let (place, host) = (place.way.to_string(), host(place));
+        let name = self.clone();
+        let mut session = Session { place, host, name, store: None, requests, pulse };
+        if let Some(found) = session.item(ID.0, ID.1).await? {
+            let id = item::of(&found, item::CELLS).and_then(|id| StoreId::read(id.as_bytes()));
+            session.store = Some(id.ok_or(Failure::Odd("the id of the store is damaged"))?);
+        }
+        Ok(session)
+    }
+
+    fn admit(&self, session: &Session, identity: &Identity) -> Result<(), Error> {
+        identity.admit(&PRODUCT.at(&session.place), session.store())
+    }
+
+    async fn state(&self, session: &Session) -> Result<State, Failure> {
+        examine::state(session).await
+    }
+
+    async fn examine(&self, session: &Session, state: State) -> Respondent {
+        examine::examine(session, &state)
+    }
+}
+
+async fn dial(place: &Place, encryption: &Encryption, witness: &Witness) -> Result<Http, Failure> {
+    let stream = place.way.dial(encryption, witness).await.map_err(Failure::Way)?;
+    Http::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))
+}
+
+/// The host as requests name it: without a usual port, as it is signed.
+fn host(place: &Place) -> String {
+    match place.way.host() {
+        Some(host) if host.port == 443 => host.name.clone(),
+        Some(host) => host.to_string(),
+        None => "localhost".to_owned(),
+    }
+}

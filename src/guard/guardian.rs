@@ -17,7 +17,7 @@ use super::bound::adopt_orphans;
 use super::dead_man::DeadMan;
 use super::enclosure::Enclosure;
 use super::kill_loop::KillLoop;
-use super::ladder::{Action, Asked, Event, Ladder};
+use super::ladder::{Action, Asked, Event, Ladder, Order};
 use super::left::Fate;
 use super::outbox::Outbox;
 use super::pass::{Deed, Heard};
@@ -266,7 +266,12 @@ impl GuardianProcess {
                     // A descriptor that holds the lease was lost on its way to the guardian.
                     Some(ToGuardian::Start { .. }) => self.not_started(libc::EMFILE),
                     Some(ToGuardian::Part(number)) => self.parts.launch.image.set_part(number),
-                    Some(ToGuardian::Order(order)) => self.step(Event::Order(order)),
+                    Some(ToGuardian::Order(order)) => {
+                        if matches!(order, Order::Ask { .. } | Order::Signal { .. }) {
+                            self.reap_at_once();
+                        }
+                        self.step(Event::Order(order));
+                    }
                     Some(ToGuardian::Ticket(text)) => self.ticket.set(text),
                     None => {}
                 },

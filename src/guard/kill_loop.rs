@@ -22,7 +22,7 @@ const THE_SAME: Duration = Duration::from_millis(100);
 const SETTLED: Duration = Duration::from_millis(20);
 /// How long the first of several deaths waits for the last one at most.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
-/// How many of the dead stay unreaped at most: an eighth of the process ids that the kernel gives out by default.
+/// How many of the dead stay unreaped, apart from the last moment: an eighth of the process ids that the kernel gives out by default.
 const MOST_DEAD: u32 = 4096;
 
 /// The results of the passes so far.
@@ -82,13 +82,13 @@ impl KillLoop {
             && !self.is_the_same(now)
     }
 
-    /// Takes note that a process has died at `now`, or perhaps several.
+    /// Takes note of the news at `now` that a child has died, or perhaps several, or has only stopped.
     pub(super) fn died(&mut self, now: Boottime) {
         let (first, _) = self.deaths.unwrap_or((now, now));
         self.deaths = Some((first, now));
     }
 
-    /// Takes note that all the dead are reaped.
+    /// Takes note that reaping begins.
     pub(super) fn reaped(&mut self) {
         self.deaths = None;
     }

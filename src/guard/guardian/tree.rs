@@ -77,25 +77,25 @@ impl GuardianProcess {
         }
     }
 
-    /// Reaps what is dead. While a process of the tree lives, this waits until the last thread of the dead is gone, too.
+    /// Reaps what is dead, if it is time for that. While a process of the tree lives, the guardian waits a moment after
+    /// each death: see [`KillLoop::next_reaping`](crate::guard::kill_loop::KillLoop::next_reaping).
     pub(super) fn reap(&mut self) {
-        self.has_dead = false;
+        let has_more = std::mem::take(&mut self.has_dead);
         let (now, enclosure) = (clock::now(), &self.parts.enclosure);
-        let is_dead = enclosure.is_dead();
-        let keeps = || {
-            let is_awaited = enclosure.awaits_reaping();
-            let is_soon = self.kill_loop.next_reaping().is_some_and(|next| next > now);
-            is_soon && !is_awaited || self.kill_loop.keeps_the_dead(now, is_awaited)
-        };
+        let (is_dead, is_awaited) = (enclosure.is_dead(), enclosure.awaits_reaping());
+        let is_soon = self.kill_loop.next_reaping().is_some_and(|next| next > now);
+        let waits = is_soon && !has_more && !is_awaited;
         let is_idle = self.parts.ladder.is_idle();
-        if !is_idle && !is_dead && keeps() {
+        if !is_idle && !is_dead && (waits || self.kill_loop.keeps_the_dead(now, is_awaited)) {
             return;
         }
         self.kill_loop.reaped();
         if is_idle {
             return;
         }
-        let before = if is_dead { self.before } else { Before::NONE };
+        // None that could keep a reaper of ordinary priority from killing runs any more.
+        let is_stuck = self.parts.ladder.is_killing() && self.kill_loop.is_stuck(now);
+        let before = if is_dead || is_stuck { self.before } else { Before::NONE };
         let mut news = false;
         for _ in 0..MOST_REAPED {
             match before.lowered(children::wait) {
@@ -126,6 +126,12 @@ impl GuardianProcess {
             }
         }
         self.has_dead = true;
+    }
+
+    /// Reaps what is dead before a user's signal is passed on, which goes to what the command has left once it has ended.
+    pub(super) fn reap_at_once(&mut self) {
+        self.kill_loop.reaped();
+        self.reap();
     }
 
     /// Returns when to look at the tree again without any news, if at all.

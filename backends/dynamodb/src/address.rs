@@ -15,7 +15,6 @@ const VARIABLES: &[(&str, &str)] = &[
     ("ca", "AWS_CA_BUNDLE"),
     ("endpoint", "AWS_ENDPOINT_URL_DYNAMODB"),
     ("profile", "AWS_PROFILE"),
-    ("region", "AWS_REGION"),
 ];
 const HTTPS: u16 = 443;
 const HTTP: u16 = 80;
@@ -89,9 +88,13 @@ fn table(settings: &Settings<'_>) -> Result<String, Error> {
     Ok(host.name.clone())
 }
 
+/// The region, as Amazon's tools find it: a variable comes before the file. Another region would be another store.
 fn region(settings: &Settings<'_>) -> Result<String, Error> {
-    let region = settings.get("region").or_else(|| settings.variable("AWS_DEFAULT_REGION"));
-    let region = region.ok_or_else(|| {
+    let given = settings.url.option("region").map(str::to_owned);
+    let variable =
+        || ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|it| settings.variable(it));
+    let in_file = || settings.in_file("region").map(str::to_owned);
+    let region = given.or_else(variable).or_else(in_file).ok_or_else(|| {
         unfit("the region is missing: add ?region=REGION to the URL, or set AWS_REGION")
     })?;
     let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
@@ -172,6 +175,22 @@ mod tests {
             let address = parse(url, variables).unwrap_or_else(|error| panic!("{url}: {error}"));
             assert_eq!(address.places[0].way.to_string(), host, "{url}");
             assert_eq!(address.location, location, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_region_is_that_of_the_url_or_a_variable_or_the_file() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(&file, "[default]\nregion = of-file\n").expect("written");
+        let file = ("AWS_CONFIG_FILE", file.path().to_str().expect("a path"));
+        let (variable, usual) = (("AWS_REGION", "of-variable"), ("AWS_DEFAULT_REGION", "usual"));
+        for (url, variables, region) in [
+            ("dynamodb://elect?region=of-url", &[file, usual, variable][..], "of-url"),
+            ("dynamodb://elect", &[file, usual, variable], "of-variable"),
+            ("dynamodb://elect", &[file, usual], "usual"),
+            ("dynamodb://elect", &[file], "of-file"),
+        ] {
+            assert_eq!(parse(url, variables).expect(url).space, region, "{url}, {variables:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use elect_remote::Url;
 use hyper::http::request::Parts;
@@ -19,6 +20,9 @@ use crate::fetch;
 /// What people read if there are none.
 const NONE: &str = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine \
                     a role";
+
+/// Credentials that end sooner sign no request: the library refuses those that end within 10 s.
+const LEAST: Duration = Duration::from_secs(15);
 
 /// Signs requests to one region. The credentials are found at the first request, and again before they end.
 #[derive(Clone, Debug)]
@@ -77,7 +81,7 @@ impl Signer {
         match known {
             Some(known) if known.is_valid() => Ok(known),
             // It ends soon. No renewal waits for the next one.
-            Some(known) if known.is_valid_at(Timestamp::now() + elect_remote::ANSWER_TIMEOUT) => {
+            Some(known) if known.is_valid_at(Timestamp::now() + LEAST) => {
                 self.renew();
                 Ok(known)
             }

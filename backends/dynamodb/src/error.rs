@@ -95,8 +95,9 @@ impl elect_remote::Refusal for Refusal {
         if let Self::Named { status, .. } = self { Some(*status) } else { None }
     }
 
+    /// Only a refusal with a name is the service's own. What stands before it may have passed the request on.
     fn is_unclear(&self) -> bool {
-        matches!(self, Self::Named { status: 500.., .. })
+        matches!(self, Self::Named { status, name, .. } if *status >= 500 || name.is_empty())
     }
 
     /// Another connection may lead to another machine of the service.
@@ -114,6 +115,9 @@ impl elect_remote::Refusal for Refusal {
         let is = |names: &[&str]| names.contains(&name);
         let (kind, advice) = match status {
             500.. => (Unreachable, ""),
+            _ if name.is_empty() => {
+                (Unreachable, "another program answers in the place of DynamoDB: see the endpoint")
+            }
             _ if is(&NO_CREDENTIALS) => (
                 Denied,
                 "correct the credentials: `aws sts get-caller-identity` shows whose they are",
@@ -168,7 +172,11 @@ mod tests {
         assert!(throttled.is("ThrottlingException") && !throttled.is_unclear());
         assert_eq!(throttled.error("x".into(), "").kind(), ErrorKind::Unreachable);
         assert!(refusal(500, "{}").is_unclear());
-        assert!(refusal(503, "<html>").is_unclear());
+        for status in [302, 408, 429, 503] {
+            let foreign = refusal(status, "<html>");
+            assert!(foreign.is_unclear(), "{status}");
+            assert_eq!(foreign.error("x".into(), "").kind(), ErrorKind::Unreachable, "{status}");
+        }
     }
 
     #[test]

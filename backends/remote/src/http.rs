@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::pin::Pin;
+use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -10,6 +11,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::{Failure, Pulse, Stream};
 
@@ -17,6 +19,8 @@ use crate::{Failure, Pulse, Stream};
 const LONGEST_HEADERS: usize = 64 << 10;
 /// The most bytes in the body of an answer that is read as a whole.
 const LONGEST: usize = 64 << 20;
+/// The longest time for another connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of requests that wait for one another. Callers wait for their own turn.
 const QUEUE: usize = 16;
 
@@ -221,12 +225,21 @@ async fn drive<R, E>(
             continue;
         }
         let is_ready = match &redial {
-            Some(redial) if !http.is_ready().await => redial().await.is_ok_and(|made| {
-                http = made;
-                true
-            }),
+            Some(redial) if !http.is_ready().await => {
+                match timeout(CONNECT_TIMEOUT, redial()).await {
+                    Ok(Ok(made)) => {
+                        http = made;
+                        true
+                    }
+                    _ => false,
+                }
+            }
             _ => true,
         };
+        // Its caller may have given up meanwhile.
+        if is_ready && reply.is_closed() {
+            continue;
+        }
         let answer = if is_ready { http.ask_whole(request).await } else { Err(Failure::Unsent) };
         let is_over = answer.is_err();
         if is_over {

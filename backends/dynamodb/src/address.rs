@@ -105,7 +105,13 @@ fn region(settings: &Settings<'_>) -> Result<String, Error> {
 }
 
 fn of_region(region: &str) -> Host {
-    let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    let domain = match region.split('-').next() {
+        Some("cn") => "amazonaws.com.cn",
+        Some("eusc") => "amazonaws.eu",
+        _ if region.starts_with("us-iso-") => "c2s.ic.gov",
+        _ if region.starts_with("us-isob-") => "sc2s.sgov.gov",
+        _ => "amazonaws.com",
+    };
     Host { name: format!("dynamodb.{region}.{domain}"), port: HTTPS }
 }
 

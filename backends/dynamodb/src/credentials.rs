@@ -1,7 +1,6 @@
 //! The credentials that sign requests, found as Amazon's tools find them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use elect_remote::Url;
@@ -11,7 +10,7 @@ use reqsign_aws_v4::{
 };
 use reqsign_core::time::Timestamp;
 use reqsign_core::{
-    Context, ErrorKind, ProvideCredential as _, SignRequest as _, SigningCredential as _,
+    Context, ErrorKind, ProvideCredential as _, SignRequest as _, SigningCredential,
 };
 
 use crate::error::{Failure, Refusal};
@@ -34,8 +33,8 @@ struct Inner {
     context: Context,
     signer: RequestSigner,
     known: Mutex<Option<Credential>>,
-    /// Whether a task finds new ones.
-    is_renewing: AtomicBool,
+    /// Held by the task that finds new ones.
+    finding: tokio::sync::Mutex<()>,
 }
 
 impl Signer {
@@ -56,57 +55,66 @@ impl Signer {
             context: fetch::context(fetch::environment()),
             signer: RequestSigner::new("dynamodb", region),
             known: Mutex::new(None),
-            is_renewing: AtomicBool::new(false),
+            finding: tokio::sync::Mutex::new(()),
         }))
     }
 
-    /// Adds the signature to the head of a request.
+    /// Adds the signature to the head of a request. Returns the id of the key that has signed it.
     ///
     /// # Errors
     /// `Refused` if there are no credentials, or none that are good.
-    pub(crate) async fn sign(&self, head: &mut Parts) -> Result<(), Failure> {
+    ///
+    /// # Cancellation
+    /// The search for credentials goes on, and the next request has what it finds.
+    pub(crate) async fn sign(&self, head: &mut Parts) -> Result<String, Failure> {
         let credential = self.credential().await?;
         let Inner { signer, context, .. } = &*self.0;
         let signed = signer.sign_request(context, head, Some(&credential), None).await;
-        signed.map_err(|error| refused(&error))
+        signed.map(|()| credential.access_key_id).map_err(|error| refused(&error))
     }
 
     /// Forgets credentials that were refused, so that the next request finds them anew.
-    pub(crate) fn forget(&self) {
-        *self.0.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    pub(crate) fn forget(&self, key: &str) {
+        let mut known = self.0.known();
+        if known.as_ref().is_some_and(|known| known.access_key_id == key) {
+            *known = None;
+        }
     }
 
     async fn credential(&self) -> Result<Credential, Failure> {
-        let known = self.0.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = self.0.known().clone();
+        let inner = Arc::clone(&self.0);
         match known {
             Some(known) if known.is_valid() => Ok(known),
             // It ends soon. No renewal waits for the next one.
             Some(known) if known.is_valid_at(Timestamp::now() + LEAST) => {
-                self.renew();
+                tokio::spawn(async move { inner.find().await });
                 Ok(known)
             }
-            _ => self.0.find().await,
+            // A program that prints credentials may take longer than its caller waits.
+            _ => tokio::spawn(async move { inner.find().await }).await.unwrap_or_else(|error| {
+                Err(Failure::Refused(Refusal::NoAnswer(error.to_string())))
+            }),
         }
-    }
-
-    fn renew(&self) {
-        if self.0.is_renewing.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let inner = Arc::clone(&self.0);
-        tokio::spawn(async move {
-            let _ = inner.find().await;
-            inner.is_renewing.store(false, Ordering::Relaxed);
-        });
     }
 }
 
 impl Inner {
+    fn known(&self) -> MutexGuard<'_, Option<Credential>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds credentials, unless another call has just done so.
     async fn find(&self) -> Result<Credential, Failure> {
+        let _one_at_a_time = self.finding.lock().await;
+        let known = self.known().clone().filter(SigningCredential::is_valid);
+        if let Some(known) = known {
+            return Ok(known);
+        }
         let found = self.provider.provide_credential(&self.context).await;
         let found = found.map_err(|error| refused(&error))?;
         let found = found.ok_or_else(|| Failure::Refused(Refusal::Credentials(NONE.to_owned())))?;
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
+        *self.known() = Some(found.clone());
         Ok(found)
     }
 }

@@ -135,6 +135,10 @@ impl elect_remote::Refusal for Refusal {
                 Unfit,
                 "the table is not there: correct its name and the region, or make it with `elect doctor --create`",
             ),
+            _ if message.contains("key element does not match") => (
+                Unfit,
+                "elect needs a table of its own, with the partition key election and the sort key document, both texts",
+            ),
             _ => (Unfit, ""),
         };
         let named = if name.is_empty() { format!("HTTP {status}") } else { name.to_owned() };

@@ -35,7 +35,13 @@ pub(crate) fn unfit(table: &Value) -> Option<String> {
             keys.iter().find(|key| key.get("KeyType").and_then(Value::as_str) == Some(kind))?;
         key.get("AttributeName")?.as_str()
     };
-    if (key("HASH"), key("RANGE")) != (Some(ELECTION), Some(DOCUMENT)) {
+    let is_text = |name: &str| {
+        let types = table.get("AttributeDefinitions").and_then(Value::as_array);
+        let wanted = json!({"AttributeName": name, "AttributeType": "S"});
+        types.is_some_and(|types| types.contains(&wanted))
+    };
+    let has_keys = (key("HASH"), key("RANGE")) == (Some(ELECTION), Some(DOCUMENT));
+    if !has_keys || !is_text(ELECTION) || !is_text(DOCUMENT) {
         return Some(format!(
             "has other keys: elect needs a table of its own, with the partition key {ELECTION} and the sort key \
              {DOCUMENT}, both texts"

@@ -6,7 +6,7 @@ use elect_remote::{
     Respondent, Variable, Witness,
 };
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
-use hyper::{Request, StatusCode};
+use hyper::{Request, StatusCode, Uri};
 use reqsign_core::hash::hex_sha256;
 use serde_json::{Value, json};
 
@@ -82,16 +82,13 @@ impl Session {
             .body(body)
             .map_err(|_| Failure::Odd("no host"))?;
         let (mut head, body) = request.into_parts();
-        let asked = async {
-            self.name.signer.sign(&mut head).await?;
-            head.uri = hyper::Uri::from_static("/");
-            self.requests.ask(Request::from_parts(head, body)).await
-        };
-        let answer = self.pulse.ask(asked).await?;
+        let key = self.name.signer.sign(&mut head).await?;
+        head.uri = Uri::from_static("/");
+        let answer = self.pulse.ask(self.requests.ask(Request::from_parts(head, body))).await?;
         if answer.status() != StatusCode::OK {
             let refusal = Refusal::of(&answer);
             if refusal.is_of_credentials() {
-                self.name.signer.forget();
+                self.name.signer.forget(&key);
             }
             return Err(Failure::Refused(refusal));
         }

@@ -1,5 +1,6 @@
 //! The rows of a table of DynamoDB, as elect uses them.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -78,9 +79,12 @@ async fn write_parcel(
     session.ask(Operation::PUT, json!({"Item": item})).await.map(drop)
 }
 
-/// Removes an item of cells that no row names any more. A failure leaves it, which costs room alone.
-async fn remove_parcel(session: &Session, election: &str, name: &str) {
-    let _ = session.ask(Operation::DELETE, json!({"Key": item::key(election, name)})).await;
+/// Removes an item of cells that no row names any more, beside other work. A failure leaves it, which costs room alone.
+fn remove_parcel(session: &Arc<Session>, election: &str, name: &str) {
+    let (session, key) = (Arc::clone(session), item::key(election, name));
+    tokio::spawn(async move {
+        let _ = session.ask(Operation::DELETE, json!({"Key": key})).await;
+    });
 }
 
 /// The row that an item is, with the name of the item that has its cells. `None` if the item is no row.
@@ -99,16 +103,24 @@ fn row(item: &Value) -> Option<(NamedRow, Option<String>)> {
 async fn read(session: &Session, election: &str, document: &str) -> Result<Option<Row>, Failure> {
     for _ in 0..READS {
         let Some(item) = session.item(election, document).await? else { return Ok(None) };
-        let ((.., mut found), parcel) = row(&item).ok_or(Failure::Odd("an item that is no row"))?;
-        let Some(parcel) = parcel else { return Ok(Some(found)) };
-        // Another writer may have replaced both.
-        if let Some(item) = session.item(election, &parcel).await? {
-            let cells = item::of(&item, CELLS).ok_or(Failure::Odd("an item without cells"))?;
-            cells.clone_into(&mut found.body.cells);
-            return Ok(Some(found));
+        let found = row(&item).ok_or(Failure::Odd("an item that is no row"))?;
+        if let Some(row) = completed(session, found).await? {
+            return Ok(Some(row));
         }
     }
     Err(Failure::Odd("a row whose cells are gone"))
+}
+
+/// The row with its cells; `None` if another writer has replaced both.
+async fn completed(
+    session: &Session,
+    ((election, _, mut row), parcel): (NamedRow, Option<String>),
+) -> Result<Option<Row>, Failure> {
+    let Some(parcel) = parcel else { return Ok(Some(row)) };
+    let Some(item) = session.item(&election, &parcel).await? else { return Ok(None) };
+    let cells = item::of(&item, CELLS).ok_or(Failure::Odd("an item without cells"))?;
+    cells.clone_into(&mut row.body.cells);
+    Ok(Some(row))
 }
 
 /// All items that an operation finds, page by page.
@@ -152,18 +164,38 @@ async fn scan(session: &Session, range: Range<'_>) -> Result<Vec<NamedRow>, Fail
         Range::Leaders => {
             let question = json!({
                 "ConsistentRead": true,
-                "FilterExpression": "#document = :leader",
+                "FilterExpression": "#document = :leader OR begins_with(#document, :parcels)",
                 "ExpressionAttributeNames": item::names(&[DOCUMENT]),
-                "ExpressionAttributeValues": item::values(&[("leader", Key::LEADER)]),
+                "ExpressionAttributeValues": item::values(&[
+                    ("leader", Key::LEADER),
+                    ("parcels", &format!("{PARCELS}{}-", Key::LEADER)),
+                ]),
             });
             pages(session, Operation::SCAN, question).await?
         }
     };
     let mut rows = Vec::new();
-    for ((election, document, found), parcel) in items.iter().filter_map(row) {
-        let found = match parcel {
-            None => Some(found),
-            Some(_) => read(session, &election, &document).await?,
+    // A scan of all elections finds the cells, too.
+    let of = |item, name| item::of(item, name).unwrap_or_default();
+    let parcels: HashMap<_, _> = items
+        .iter()
+        .filter(|item| of(item, DOCUMENT).starts_with(PARCELS))
+        .map(|item| ((of(item, ELECTION), of(item, DOCUMENT)), of(item, CELLS)))
+        .collect();
+    for ((election, document, mut found), parcel) in items.iter().filter_map(row) {
+        let cells = parcel.as_deref().and_then(|parcel| parcels.get(&(&*election, parcel)));
+        let found = match (parcel.is_some(), cells) {
+            (true, None) => {
+                let named = (election.clone(), document.clone(), found);
+                match completed(session, (named, parcel)).await? {
+                    Some(row) => Some(row),
+                    None => read(session, &election, &document).await?,
+                }
+            }
+            (_, cells) => {
+                found.body.cells = cells.map_or(found.body.cells, |cells| (*cells).to_owned());
+                Some(found)
+            }
         };
         rows.extend(found.map(|row| (election, document, row)));
     }
@@ -265,7 +297,7 @@ impl Table for ItemTable {
             Err(_) => None,
         };
         if let Some(unused) = unused {
-            remove_parcel(&session, key.election, unused).await;
+            remove_parcel(&session, key.election, unused);
         }
         match written {
             Ok(_) => Ok(Put::Done(Tag(tag))),
@@ -287,7 +319,7 @@ impl Table for ItemTable {
             Ok(answer) => {
                 let old = answer.get("Attributes").and_then(|old| item::of(old, PARCEL));
                 if let Some(parcel) = old {
-                    remove_parcel(&session, key.election, parcel).await;
+                    remove_parcel(&session, key.election, parcel);
                 }
                 Ok(true)
             }

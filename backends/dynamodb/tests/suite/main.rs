@@ -1,5 +1,6 @@
 //! The rows in programs that answer as `DynamoDB` does.
 
+mod items;
 mod signature;
 
 use elect_record::table::Table;

@@ -36,7 +36,6 @@ async fn put(table: &impl elect_record::table::Table, tag: Option<&Tag>, body: &
     }
 }
 
-/// Also while the garbage of the write before is removed, which no call waits for.
 #[tokio::test]
 async fn long_cells_are_kept_once_beside_the_row() {
     let server = Dynalite::start();

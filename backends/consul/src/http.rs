@@ -11,7 +11,6 @@ use crate::error::{Failure, Refusal};
 const INDEX: &str = "x-consul-index";
 
 /// What each request to one place has: the place's name, and the token.
-#[derive(Clone)]
 pub(crate) struct Form {
     host: String,
     token: Option<HeaderValue>,
@@ -110,8 +109,7 @@ impl Connection {
         place: &Place,
         witness: &Witness,
     ) -> Result<Self, Failure> {
-        let stream = place.way.dial(&address.encryption, witness).await.map_err(Failure::Way)?;
-        let http = Http::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))?;
+        let http = Http::dial(&place.way, &address.encryption, witness).await?;
         Ok(Self { http, form: Form::of(place)? })
     }
 

@@ -1,4 +1,4 @@
-//! The credentials that sign requests, found as Amazon's tools find them.
+//! The credentials that sign requests, found where Amazon's tools find them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -42,17 +42,18 @@ impl Signer {
     pub(crate) fn new(region: &str, url: &Url) -> Self {
         let mut found = DefaultCredentialProvider::builder();
         if let Some(path) = url.option("credentials-file") {
-            let of_file = ProfileCredentialProvider::new().with_credentials_file(path);
+            let of_file = ProfileCredentialProvider::new();
+            let of_file = of_file.with_credentials_file(path).with_config_file(path);
             found = found.no_env().no_sso().no_web_identity().no_process().no_ecs().no_imds();
             found = found.profile(of_file);
         }
         if let Some(profile) = url.option("profile") {
-            found = found.no_env().with_profile(profile);
+            found = found.no_env().no_web_identity().no_ecs().no_imds().with_profile(profile);
         }
         let provider = found.build();
         Self(Arc::new(Inner {
             provider,
-            context: fetch::context(fetch::environment()),
+            context: fetch::context(),
             signer: RequestSigner::new("dynamodb", region),
             known: Mutex::new(None),
             finding: tokio::sync::Mutex::new(()),

@@ -73,7 +73,7 @@ impl Refusal {
         matches!(self, Self::Named { name: own, .. } if own == name)
     }
 
-    /// Returns whether other credentials are to be found.
+    /// Returns whether it is about the credentials, so that others may be accepted.
     pub(crate) fn is_of_credentials(&self) -> bool {
         matches!(self, Self::Named { name, .. }
             if NO_CREDENTIALS.contains(&&**name) || EXPIRED.contains(&&**name))

@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue};
 use hyper::{Request, Response, Uri};
 use reqsign_core::{
-    CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, OsEnv, Result,
+    CommandExecute, CommandOutput, Context, Error, FileRead, HttpSend, OsEnv, Result,
 };
 use tokio::time::timeout;
 
@@ -26,17 +26,12 @@ const TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the library may use to find credentials.
-pub(crate) fn context(env: impl Env) -> Context {
+pub(crate) fn context() -> Context {
     Context::new()
         .with_file_read(Files)
         .with_http_send(Fetch)
         .with_command_execute(Programs)
-        .with_env(env)
-}
-
-/// The environment of this process.
-pub(crate) const fn environment() -> impl Env {
-    OsEnv
+        .with_env(OsEnv)
 }
 
 #[derive(Debug)]
@@ -99,9 +94,7 @@ async fn fetch(
 ) -> std::result::Result<Response<Bytes>, Failure> {
     let host = host(request.uri(), is_secured)?;
     let encryption = if is_secured { encryption(&host).await? } else { Encryption::Off };
-    let stream = Way::Network(host).dial(&encryption, &Witness::default()).await;
-    let stream = stream.map_err(Failure::Way)?;
-    let mut http = Http::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))?;
+    let mut http = Http::dial(&Way::Network(host), &encryption, &Witness::default()).await?;
     http.ask_whole(wire_form(request)?).await
 }
 

@@ -23,10 +23,11 @@
 //! **Nothing acknowledged is lost**: DynamoDB answers once two of three copies are on disk. A table with replicas in
 //! other regions that are only eventually consistent is refused, as each region would grant the same write.
 //!
-//! **Unknown outcomes**: a request without an answer may have been carried out, and so may one that was answered with a
-//! status of 500 or more. All other refusals have changed nothing.
+//! **Unknown outcomes**: a request without an answer may have been carried out. So may one that was answered with a
+//! status of 500 or more, or without the name of an error of DynamoDB's. All other refusals have changed nothing.
 //!
-//! **Credentials** are found as Amazon's tools find them (`credentials.rs`). They are renewed in the background while
+//! **Credentials** are found where Amazon's tools find them, but for profiles with `sso_session` or `role_arn`
+//! (`credentials.rs`). They are renewed in the background while
 //! they are still good, so no renewal waits for that.
 //!
 //! **Connections**: a process has one, and sends one request after the other (`session.rs`). Nothing tells of changes:

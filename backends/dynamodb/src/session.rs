@@ -2,8 +2,8 @@
 
 use elect_api::{Error, StoreId, count_trip};
 use elect_remote::{
-    Address, Dialling, Encryption, Http, HttpQueue, Identity, Opener, Place, Product, Pulse,
-    Respondent, Variable, Witness,
+    Address, Dialling, Http, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent,
+    Variable, Witness,
 };
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Request, StatusCode, Uri};
@@ -148,11 +148,11 @@ impl Opener for TableName {
         place: &Place,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let http = dial(place, &address.encryption, witness).await?;
-        let (near, encryption) = (place.clone(), address.encryption.clone());
+        let http = Http::dial(&place.way, &address.encryption, witness).await?;
+        let (way, encryption) = (place.way.clone(), address.encryption.clone());
         let redial = move || -> Dialling<Refusal> {
-            let (place, encryption) = (near.clone(), encryption.clone());
-            Box::pin(async move { dial(&place, &encryption, &Witness::default()).await })
+            let (way, encryption) = (way.clone(), encryption.clone());
+            Box::pin(async move { Http::dial(&way, &encryption, &Witness::default()).await })
         };
         let (requests, pulse) = HttpQueue::with_redial(http, Box::new(redial));
         let (place, host) = (place.way.to_string(), host(place));
@@ -176,11 +176,6 @@ impl Opener for TableName {
     async fn examine(&self, session: &Session, state: State) -> Respondent {
         examine::examine(session, &state)
     }
-}
-
-async fn dial(place: &Place, encryption: &Encryption, witness: &Witness) -> Result<Http, Failure> {
-    let stream = place.way.dial(encryption, witness).await.map_err(Failure::Way)?;
-    Http::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))
 }
 
 /// The host as requests name it: without a usual port, as it is signed.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use elect_api::{Clock, Error, ErrorKind, Examination, Order, Profile, StoreId};
+use elect_api::{Clock, Error, ErrorKind, Examination, Profile, StoreId};
 use elect_record::table::{Body, Epoch, Found, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use serde_json::{Value, json};
@@ -252,7 +252,7 @@ async fn write(
 #[async_trait]
 impl Table for ItemTable {
     fn profile(&self) -> Profile {
-        Profile { order: Order::Queue, ..self.0.profile() }
+        self.0.profile()
     }
 
     fn may_lose(&self) -> bool {

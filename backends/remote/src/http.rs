@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::{Failure, Pulse, Stream};
+use crate::{Encryption, Failure, Pulse, Stream, Way, Witness};
 
 /// The most bytes in the headers of an answer.
 const LONGEST_HEADERS: usize = 64 << 10;
@@ -51,6 +51,19 @@ pub enum Unread {
 }
 
 impl Http {
+    /// Connects, and begins to speak HTTP/1.1. The caller limits the time. The `witness` forgets an earlier connection.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub async fn dial<R>(
+        way: &Way,
+        encryption: &Encryption,
+        witness: &Witness,
+    ) -> Result<Self, Failure<R>> {
+        let stream = way.dial(encryption, witness).await.map_err(Failure::Way)?;
+        Self::over(stream).await.map_err(|error| Failure::Lost(error.to_string()))
+    }
+
     /// Begins to speak HTTP/1.1 on a new connection.
     ///
     /// # Errors

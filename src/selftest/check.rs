@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use elect_api::{Candidate, Error, Standing, Validity};
+use elect_api::{Boottime, Candidate, Error, Standing, Validity};
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
 use super::candidate::{Scratch, signal};
-use super::duel::{Duel, Failure, Setting, one_after_another, until};
+use super::duel::{Duel, Failure, LOOK, Setting, one_after_another, until};
 use super::proxy::{Mode, Proxy};
 use super::report::{CheckReport, CheckResult};
 use crate::command::attempts;
@@ -213,6 +213,20 @@ async fn next_word(proxy: &Proxy, known: u64, patience: Duration) -> Result<(), 
     until(patience, || (proxy.heard() != known).then_some(())).await.ok_or(Failure::Lost)
 }
 
+/// Lets this span pass. Returns when the candidate's newest data arrived, or when the span began if that is later.
+async fn last_word(proxy: &Proxy, span: Duration) -> Boottime {
+    let (mut at, mut heard) = (guard::now(), proxy.heard());
+    let end = at + span;
+    while guard::now() < end {
+        sleep(LOOK).await;
+        let now_heard = proxy.heard();
+        if now_heard != heard {
+            (at, heard) = (guard::now(), now_heard);
+        }
+    }
+    at
+}
+
 /// Delays the last reply for as long as the leader may wait for it. A lease that is counted from the reply, and not
 /// from its request, would last longer than the store's lease.
 async fn late_reply(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
@@ -247,8 +261,9 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     proxy.order(Mode::Pass, Mode::Hold);
     next_word(proxy, known, window).await?;
     let at = guard::now();
-    sleep(late).await;
+    let asked = last_word(proxy, late).await;
     proxy.order(Mode::Drop, Mode::Pass);
+    duel.lease_end = Some(asked + scratch.granted.get().unwrap_or_default().max(window));
     duel.expect_leading()?;
     let late = humantime::format_duration(Duration::from_millis(whole_ms(late)));
     duel.follows(Some(at), format!("a reply that came {late} late did not lengthen the lease"))

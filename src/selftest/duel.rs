@@ -24,7 +24,7 @@ const START: Duration = Duration::from_secs(30);
 /// The time limit for a SIGSTOP to take effect.
 const STOP: Duration = Duration::from_secs(5);
 /// The time between two looks at the stamps.
-const LOOK: Duration = Duration::from_millis(2);
+pub(super) const LOOK: Duration = Duration::from_millis(2);
 
 /// The reason why a check does not hold.
 #[derive(Debug)]
@@ -83,6 +83,8 @@ pub(super) struct Duel<'a> {
     pub(super) containment: String,
     /// The length of the leader's lease, if it is known and the deadlines follow from it alone.
     window: Option<Duration>,
+    /// When the leader's lease ends at the latest, by the request that it counts from, if the check knows that.
+    pub(super) lease_end: Option<Boottime>,
 }
 
 impl<'a> Duel<'a> {
@@ -109,7 +111,8 @@ impl<'a> Duel<'a> {
         leader.guardian()?;
         let is_usual = leases == 1 && flags.is_empty();
         let window = scratch.granted.get().filter(|_| is_usual);
-        Ok(Self { scratch, stamps, leader, next, proxy, containment, window })
+        let lease_end = None;
+        Ok(Self { scratch, stamps, leader, next, proxy, containment, window, lease_end })
     }
 
     /// Stops a process, and waits until it is stopped.
@@ -178,6 +181,15 @@ impl<'a> Duel<'a> {
                 );
                 return Err(Failure::Broken(why));
             }
+        }
+        // The store may be late to end a lease.
+        let last = self.stamps.tree(LEADER).map(|tree| tree.last);
+        if let Some((last, end)) = last.zip(self.lease_end)
+            && last > end
+        {
+            let why =
+                format!("the command ran for {:.1?} after the end of its lease", last.since(end));
+            return Err(Failure::Broken(why));
         }
         verdict(&self.stamps, since, self.window, seen.into())
     }

@@ -5,9 +5,10 @@ mod table;
 
 use std::fs;
 
-use elect_testkit::program::{eventually, is_alive, name};
+use elect_testkit::program::{children, eventually, is_alive, name, state};
 use nix::sys::signal::Signal;
 
+use crate::stage::send;
 use crate::support::{Ground, installed};
 use crate::usage::other_user;
 
@@ -60,6 +61,78 @@ fn a_leftover_that_is_awaited_is_told_to_stop_too() {
     awaits_orphan(pid);
     elect.ended_by(Signal::SIGTERM).exits(3);
     assert!(!ground.has("orphan") && !is_alive(pid));
+}
+
+/// Returns `Some` if this process has handled the signal, and sleeps.
+fn has_handled(pid: i32, signal: Signal) -> Option<()> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
+    let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
+    (pending >> (signal as u32 - 1) & 1 == 0 && state(pid) == Some('S')).then_some(())
+}
+
+/// The guardian lets a moment pass before it reaps a command whose processes live on. It gets the signal before that.
+#[test]
+fn a_leftover_gets_a_signal_that_comes_with_the_end_of_the_command() {
+    let ground = Ground::new();
+    let script = "setsid sh -c 'trap \"echo heard >\\\"$D/heard\\\"; exit\" USR1; echo $$ >\"$D/pid\"; \
+                  while :; do sleep 0.01; done' & echo $$ >\"$D/command\"; wait";
+    let mut elect = ground.job().args(["--leftover", "wait"]).sh(script).spawn();
+    ground.said("pid");
+    let command: i32 = ground.said("command").parse().unwrap();
+    let guardian = elect.guardian();
+    send(guardian, Signal::SIGSTOP);
+    eventually("the guardian to stop", || (state(guardian) == Some('T')).then_some(()));
+    send(command, Signal::SIGKILL);
+    eventually("the command to end", || (state(command) == Some('Z')).then_some(()));
+    elect.signal(Signal::SIGUSR1);
+    let wrapper = elect.pid();
+    eventually("the wrapper to pass it on", || has_handled(wrapper, Signal::SIGUSR1));
+    send(guardian, Signal::SIGCONT);
+    elect.wait().exits(137);
+    assert!(ground.has("heard"));
+}
+
+/// Leaves 600 processes that end at once when there is a file "end", and one that runs until there is a file "go".
+const LEAVING_MANY: &str = r#"
+import os, time
+folder = os.environ["D"]
+def wait_for(name):
+    while not os.path.exists(folder + "/" + name):
+        time.sleep(0.01)
+reading, writing = os.pipe()
+for _ in range(600):
+    if os.fork() == 0:
+        os.close(writing)
+        os.read(reading, 1)
+        os._exit(0)
+if os.fork() == 0:
+    with open(folder + "/pid", "w") as file:
+        print(os.getpid(), file=file)
+    wait_for("end")
+    os.close(writing)
+    wait_for("go")
+"#;
+
+#[test]
+fn all_of_many_dead_leftovers_are_reaped_beside_a_living_one() {
+    let ground = Ground::new();
+    let job = ground.job().args(["--leftover", "wait", "python3", "-c", LEAVING_MANY]);
+    let mut elect = job.spawn();
+    awaits_orphan(ground.said("pid").parse().unwrap());
+    let guardian = elect.guardian();
+    let count = |dead: bool| {
+        children(guardian).into_iter().filter(|&pid| (state(pid) == Some('Z')) == dead).count()
+    };
+    eventually("all to be the guardian's", || (count(false) == 601).then_some(()));
+    send(guardian, Signal::SIGSTOP);
+    fs::write(ground.path().join("end"), "").unwrap();
+    eventually("600 to be dead", || (count(true) == 600).then_some(()));
+    send(guardian, Signal::SIGCONT);
+    eventually("the dead to be reaped", || (count(true) == 0).then_some(()));
+    assert_eq!(count(false), 1);
+    fs::write(ground.path().join("go"), "").unwrap();
+    elect.wait().exits(0);
 }
 
 /// A script whose output goes through a reader that it leaves behind, as in many a cron job.

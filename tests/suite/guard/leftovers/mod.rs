@@ -124,7 +124,9 @@ fn all_of_many_dead_leftovers_are_reaped_beside_a_living_one() {
     let count = |dead: bool| {
         children(guardian).into_iter().filter(|&pid| (state(pid) == Some('Z')) == dead).count()
     };
-    eventually("all to be the guardian's", || (count(false) == 601).then_some(()));
+    eventually("the guardian to have reaped the command", || {
+        (count(true) == 0 && count(false) == 601).then_some(())
+    });
     send(guardian, Signal::SIGSTOP);
     fs::write(ground.path().join("end"), "").unwrap();
     eventually("600 to be dead", || (count(true) == 600).then_some(()));

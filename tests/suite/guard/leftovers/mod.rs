@@ -8,7 +8,7 @@ use std::fs;
 use elect_testkit::program::{children, eventually, is_alive, name, state};
 use nix::sys::signal::Signal;
 
-use crate::stage::send;
+use crate::stage::{send, stop, tell};
 use crate::support::{Ground, installed};
 use crate::usage::other_user;
 
@@ -63,14 +63,6 @@ fn a_leftover_that_is_awaited_is_told_to_stop_too() {
     assert!(!ground.has("orphan") && !is_alive(pid));
 }
 
-/// Returns `Some` if this process has handled the signal, and sleeps.
-fn has_handled(pid: i32, signal: Signal) -> Option<()> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"))?;
-    let pending = u64::from_str_radix(pending.trim(), 16).ok()?;
-    (pending >> (signal as u32 - 1) & 1 == 0 && state(pid) == Some('S')).then_some(())
-}
-
 /// The guardian lets a moment pass before it reaps a command whose processes live on. It gets the signal before that.
 #[test]
 fn a_leftover_gets_a_signal_that_comes_with_the_end_of_the_command() {
@@ -81,13 +73,10 @@ fn a_leftover_gets_a_signal_that_comes_with_the_end_of_the_command() {
     ground.said("pid");
     let command: i32 = ground.said("command").parse().unwrap();
     let guardian = elect.guardian();
-    send(guardian, Signal::SIGSTOP);
-    eventually("the guardian to stop", || (state(guardian) == Some('T')).then_some(()));
+    stop(guardian);
     send(command, Signal::SIGKILL);
     eventually("the command to end", || (state(command) == Some('Z')).then_some(()));
-    elect.signal(Signal::SIGUSR1);
-    let wrapper = elect.pid();
-    eventually("the wrapper to pass it on", || has_handled(wrapper, Signal::SIGUSR1));
+    tell(elect.pid(), Signal::SIGUSR1);
     send(guardian, Signal::SIGCONT);
     elect.wait().exits(137);
     assert!(ground.has("heard"));
@@ -127,7 +116,7 @@ fn all_of_many_dead_leftovers_are_reaped_beside_a_living_one() {
     eventually("the guardian to have reaped the command", || {
         (count(true) == 0 && count(false) == 601).then_some(())
     });
-    send(guardian, Signal::SIGSTOP);
+    stop(guardian);
     fs::write(ground.path().join("end"), "").unwrap();
     eventually("600 to be dead", || (count(true) == 600).then_some(()));
     send(guardian, Signal::SIGCONT);

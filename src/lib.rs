@@ -39,7 +39,8 @@
 //!   asks before each step whether more time [remains](Validity::remaining) than the step takes.
 //! - **A shared resource gets the [token](Leadership::token)**, and refuses a smaller token than it has seen. A process
 //!   can be stopped between any check and the write that follows.
-//! - **Each store is a feature**, such as `etcd` and `file`, all on by default (`Cargo.toml`). So is `cli`, the program; without it, `selftest` and `simulate`, the library needs half as many crates.
+//! - **Each store is a feature**, such as `etcd` and `file` (`Cargo.toml`). So are `cli`, the program, `selftest` and
+//!   `simulate`. All are on by default; without these three, the library needs half as many crates.
 //! - **A thread of elect's own renews the lease**, under any executor.
 //!
 //! A whole program:
@@ -59,9 +60,9 @@
 //!   └─ guardian   one thread, no allocation, no network; a subreaper
 //!        └─ command tree, in a process group of its own
 //!
-//! which part calls which:
-//! main → cli → config → command → election → elect_api ← backends/* → elect_remote → elect_system
-//!                          └────→ guard, report
+//! which part uses which:
+//! main → command, cli      command → config → cli      command, library → election → guard, elect_api
+//! stores → backends/* → elect_api      stores with servers → elect_remote → elect_system
 //! ```
 //!
 //! ## From the command line to a plan
@@ -77,8 +78,8 @@
 //! `command` and `library`.
 //!
 //! **A store** (a crate in `backends`) offers bounded steps by the laws of [`elect_api`]. It never waits, renews or
-//! retries by itself, so only the engine decides who leads. Kubernetes keeps documents and knows no time. Its
-//! candidates judge by their own clocks when a lease is over (`is_vacant` in `backends/record/src/seat`).
+//! retries by itself, so only the engine decides who leads. Stores such as Kubernetes and PostgreSQL keep documents,
+//! and end no lease by time. Candidates then judge by their own clocks when one is over (`backends/record/src/seat`).
 //!
 //! **A call without an answer** changes nothing. The machine asks the same again while there is time
 //! (`machine/patience.rs`). A refusal ends a candidate that the store has never let in. For any other candidate a
@@ -92,38 +93,38 @@
 //! **Timing** (`election/timing.rs`) derives and checks all durations. `config/campaign.rs` makes a timing of `--ttl`
 //! and its like; the store's answer makes it exact (`Timing::regrant`). A *proof* is an answer of the store that the
 //! candidate leads. It counts from *before* its request was sent. The *margin* is a fifteenth of the lease, at least
-//! 500 ms. The *end* of the lease comes earlier by what `--max-clock-drift` allows (`Timing::end`). The hard deadline
-//! is a margin before that end, the soft one a grace earlier:
+//! 500 ms. The *counted end* is earlier than the store's, by what `--max-clock-drift` allows (`Timing::end`). The hard
+//! deadline is a margin before the counted end, the soft one a grace earlier:
 //!
 //! | instant | what happens | who acts |
 //! |---|---|---|
 //! | soft deadline | the command is asked to stop | the guardian, by its ladder |
 //! | hard deadline | all processes of the command are killed | the guardian, by its ladder |
-//! | dead-man instant, a quarter of the margin later | the guardian is killed; its death kills the command and its group | the kernel, by a timer |
+//! | dead-man instant, a quarter of the margin later | the guardian is killed; its death kills the command and its group | the kernel, by a timer (`guard/dead_man.rs`) |
 //!
-//! The guardian keeps these deadlines by itself. After each proof the wrapper sends it later ones (`Order::Renewed` in
-//! `guard/ladder.rs`). A proof after the soft deadline does not undo the request to stop. Once the guardian has killed
-//! all that it found, its dead-man instant moves to a quarter of the margin before that end. Local leases do not end by
-//! time. A candidate whose clock is slewed further than its leases allow for does not lead. A winner starts nothing if
-//! its next proof would come too late (`Timing::will_be_proven`).
+//! The guardian keeps these deadlines by itself. After each proof the wrapper sends it later ones (`Order::Renewed`,
+//! by `guard/handle.rs`). A proof after the soft deadline does not undo the request to stop. Once the guardian has
+//! killed all that it found, its dead-man instant moves to a quarter of the margin before the counted end. Local
+//! leases do not end by time. A candidate whose clock is slewed further than its leases allow for does not lead. A
+//! winner starts nothing if its next proof would come too late (`Timing::will_be_proven`).
 //!
 //! ## From the win to the command
 //! **Gates** (`machine/gates`) stand between a win and a start, in one order: the division, `--once`, a pause,
 //! priorities, the lock delay, the count of attempts. A winner that a gate holds back keeps its place, or leaves, and
 //! starts nothing. A start also needs the whole grace left on the lease.
 //!
-//! **The token** reaches the command as `ELECT_TOKEN`. The store returns it with the win; `Guardian::start` sends it
+//! **The token** reaches the command as `ELECT_TOKEN`. The store returns it with the win; `guard/handle.rs` sends it
 //! over the socket, and the guardian writes it into the command's environment (`guard/image.rs`). Hooks get theirs from
 //! `command/candidacy/hooks.rs`. `elect check` reads token and deadline from memory that the guardian writes
 //! (`guard/lease.rs`), or from the file of `--lease-file` (`guard/lease_file.rs`).
 //!
 //! **A local lease** is a lock on a file of the local disk, which a descriptor of the guardian holds. The command tree
-//! inherits another, the *mark*, which a guardian closes first as it ends. So the lease outlives a crash of elect, and
-//! the command cannot give it away.
+//! inherits a second one, the *mark*, which does not hold the lock. The next candidate waits while a process has it. So
+//! the lease outlives a crash of elect, and the command cannot give it away.
 //!
-//! **A ticket** names an entry before the entry exists. The guardian gets it first. If the wrapper dies, the guardian
-//! kills the tree and then executes `elect redeem`, which removes the entry. The next candidate need not wait for the
-//! end of the lease.
+//! **A ticket** names an entry before the entry exists. The guardian gets it before the store makes the entry. If the
+//! wrapper dies, the guardian kills the tree and then executes `elect redeem`, which removes the entry. The next
+//! candidate need not wait for the end of the lease.
 //!
 //! ## From the end of the lease to the KILL
 //! **The ladder** (`guard/ladder.rs`) decides when to signal and when to kill. It is pure as well. The guardian asks

@@ -57,7 +57,7 @@ impl FromStr for ListenAddress {
         let host = match bare.unwrap_or(host) {
             "" => LOOPBACK,
             host if bare.is_none() && host.contains(':') => {
-                return refuse("an IPv6 address stands in brackets");
+                return refuse("write an IPv6 address in brackets");
             }
             host if host.contains(|c: char| c.is_whitespace() || "[]*".contains(c)) => {
                 return refuse("not the name or address of a host");

@@ -29,7 +29,7 @@ const ACCEPTED: &str = "write 15m@13, hour@50, 6h@02:50, day@02:50, week@Sun@02:
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     unit: Unit,
-    /// The time in seconds from the start of the calendar's unit, or of the day, to that of a period.
+    /// Seconds from the start of the calendar's unit, or of the day, to the start of a period.
     start: i64,
     /// The offset from UTC, in seconds.
     offset: i64,

@@ -199,7 +199,7 @@ fn complain(said: &clap::Error, words: &[OsString]) -> io::Result<()> {
     let nothing = said.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     let missing = if nothing { "error: a subcommand is missing\n\n" } else { "" };
     let mut text = format!("elect: {missing}{}", said.render().ansi());
-    // The parser knows the flag only, and `--help` alone would be read as that of elect as a whole.
+    // The parser names only `--help`, which would be read as the help of elect itself.
     let end = text.rfind("For more information").unwrap_or(text.len());
     if let Some(at) = text[end..].find("--help") {
         text.replace_range(end + at..end + at + "--help".len(), &help_words(words));

@@ -68,7 +68,7 @@ pub enum ConfigError {
     #[error("--pod-label needs a store on Kubernetes, which knows the pod; {0} is none")]
     NoPod(String),
     /// A strong promise was demanded of a store whose promise is weak.
-    #[error("--require-strong needs a store whose promise is strong; that of {0} is weak")]
+    #[error("--require-strong needs a store with a strong promise; that of {0} is weak")]
     Weak(&'static str),
     /// A flag was given without the one that it requires.
     #[error("{flag} requires {with}")]

@@ -94,8 +94,8 @@ impl Campaign {
         self
     }
 
-    /// Refuses to take part in a store whose promise is weak, as that of Redis: there two candidates may lead at a time
-    /// after a fail-over. [`lead`](Campaign::lead) then returns [`Error::Invalid`], and sends nothing.
+    /// Refuses a store whose promise is weak, such as Redis: there two candidates may lead at a time after a fail-over.
+    /// [`lead`](Campaign::lead) then returns [`Error::Invalid`], and sends nothing.
     pub const fn require_strong(mut self) -> Self {
         self.require_strong = true;
         self
@@ -195,7 +195,7 @@ impl Campaign {
         }
         let profile = self.store.profile();
         if self.require_strong && profile.promise == Promise::Weak {
-            let what = "require_strong needs a store whose promise is strong; that of";
+            let what = "require_strong needs a store with a strong promise; that of";
             return Err(Error::Invalid(format!("{what} {} is weak", profile.location)));
         }
         Timing::new(&self.options, profile.lease).map_err(Error::invalid)

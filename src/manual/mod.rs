@@ -116,8 +116,9 @@ struct Section {
     texts: Vec<String>,
 }
 
-/// The rank of a section: whether it begins the page of this name, whether its heading equals the words, whether its heading has all of them, and how often they
-/// occur. The numbers count occurrences at the beginning of a word, and occurrences anywhere.
+/// The rank of a section. It compares, in this order: whether the section begins the page of this name, whether its
+/// heading equals the words, whether its heading has all of them, and how often they occur. The numbers count
+/// occurrences at the beginning of a word, and occurrences anywhere.
 type Fit = (bool, bool, bool, (usize, usize));
 
 /// Returns how often `word` begins a word of the text, and how often it occurs at all.

@@ -115,7 +115,7 @@ async fn hand_over(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let duel = Duel::start(scratch, Setting::PLAIN).await?;
     duel.end()?;
     let seen = if duel.containment == Containment::Group.name() {
-        "the command and what it left running ended: containment group does not kill that"
+        "the command and what it left running ended: containment group does not kill leftovers"
     } else {
         "the command ended, and what it left running was killed"
     };
@@ -263,7 +263,9 @@ async fn late_reply(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     let at = guard::now();
     let asked = last_word(proxy, late).await;
     proxy.order(Mode::Drop, Mode::Pass);
-    duel.lease_end = Some(asked + scratch.granted.get().unwrap_or_default().max(window));
+    // A store may grant more than was asked for.
+    let granted = scratch.granted.get().max(scratch.ttl).unwrap_or_default();
+    duel.lease_end = Some(asked + granted * setting.leases);
     duel.expect_leading()?;
     let late = humantime::format_duration(Duration::from_millis(whole_ms(late)));
     duel.follows(Some(at), format!("a reply that came {late} late did not lengthen the lease"))

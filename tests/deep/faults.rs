@@ -240,7 +240,7 @@ const ELSEWHERE: &str = "
 | 14 to 20 | file | there is no network and no server between a candidate and its disk |
 | 21 rates of clocks | file | its leases do not end by time |
 | 21 rates of clocks | Consul, etcd, ZooKeeper, Kubernetes, MariaDB, PostgreSQL, Redis | theirs is this machine's clock: on a simulated store ours at 0.91 of its rate passes, and at 0.8 breaks the promise, as it has to (`deadlines::clocks_within_the_bound_keep_the_promise_and_others_break_it`) |
-| 23 full disk below the state | file | whoever wants to lead is told, leaves nothing behind, and leads once there is room (`disk::full` of the backend) |
+| 23 full disk below the state | file | a newcomer is told, leaves nothing behind, and leads once there is room (`disk::full` of the backend) |
 | 23 full disk below the state | Consul, etcd, ZooKeeper, Kubernetes, MariaDB, PostgreSQL, Redis | elect writes nothing to a disk there |
 | 24 before the win | all | who has too little ends with 125 and leaves nothing behind (`limits`, on the local disk) |
 ";

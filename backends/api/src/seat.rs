@@ -149,8 +149,8 @@ pub enum Standing {
         /// looks alive at first. It is known to be dead only after it was watched for the length of its lease. Until
         /// then it is unknown whether this candidate leads next.
         alive: bool,
-        /// Ends when a refresh is worthwhile: when the candidate's turn may have come, or the control cell seems to
-        /// have been written.
+        /// Ends when a refresh is worthwhile: when it may be the candidate's turn, or when the control cell may have
+        /// changed.
         wake: Wake,
     },
     /// The candidate's entry is gone, but no other can lead until this one resigns: stop in good order. Every `refresh`

@@ -22,7 +22,7 @@ impl Usual {
     pub(crate) fn of(settings: &Settings<'_>) -> Result<Option<Self>, Error> {
         if let Some(name) = ENTERPRISE.into_iter().find(|name| settings.variable(name).is_some()) {
             return Err(unfit(format!(
-                "elect knows no namespaces and no partitions of Consul Enterprise: unset {name}"
+                "elect does not support namespaces and partitions of Consul Enterprise: unset {name}"
             )));
         }
         if settings.names_hosts {

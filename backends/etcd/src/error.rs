@@ -241,7 +241,7 @@ fn from_the_way(doing: Doing, cause: &Cause, circumstances: &Circumstances<'_>) 
         }
         (Some(Instead::OtherTransport), _) => return of(&Trouble::NoTls),
         (None, Some(Trouble::NoProtocol)) => {
-            let why = "what answers there does not speak etcd's protocol: it lacks HTTP/2";
+            let why = "the server there does not speak etcd's protocol: it lacks HTTP/2";
             return verdict(ErrorKind::Unfit, why.to_owned());
         }
         (None, Some(Trouble::HungUp)) if first_bytes.is_empty() => {
@@ -287,7 +287,7 @@ fn foreign_answer(said: &[u8]) -> Option<(ErrorKind, String)> {
         }
         // The first frame of HTTP/2 is one of settings.
         [_, _, _, kind, ..] if *kind != 4 => {
-            let why = "what answers there does not speak etcd's protocol".to_owned();
+            let why = "the server there does not speak etcd's protocol".to_owned();
             Some((ErrorKind::Unfit, why))
         }
         _ => None,

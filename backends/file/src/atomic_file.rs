@@ -43,7 +43,7 @@ pub(crate) fn open(dir: &ElectionDir, name: &str) -> Result<Option<(File, FileId
             // The file has appeared since.
             Some(true) => {}
             Some(false) => {
-                let what = "is not a regular file, so it is none of elect's: move it away";
+                let what = "is not a regular file, so elect did not make it: move it away";
                 return Err(wrong(ErrorKind::Unfit, &dir.path_of(name), what).of_a_text());
             }
         }

@@ -112,7 +112,7 @@ fn outlived(root: &Root) -> Vec<Finding> {
         let leader = survey::survey(root, &election).ok()?.leader?;
         let Entry { candidate, outlived_by, .. } = leader.entry;
         let numbers: Vec<String> = outlived_by?.iter().map(u32::to_string).collect();
-        let (id, what) = (candidate.id, format!("nobody can lead {election}"));
+        let (id, what) = (candidate.id, format!("no candidate can lead {election}"));
         Some(if numbers.is_empty() {
             let mark = root.path.join(election.as_str()).join(TREE);
             Finding::warning(

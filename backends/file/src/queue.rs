@@ -103,7 +103,7 @@ impl OwnFile {
             let file = File::from(file);
             let failed = |deed, errno| (errno, failed(deed, &path, errno));
             if !lock::try_write(&file).map_err(|errno| failed("lock", errno))? {
-                let what = "was locked by another process as it was made";
+                let what = "was locked by another process while elect made it";
                 return Err((Errno::EAGAIN, wrong(ErrorKind::Unreachable, &path, what)));
             }
             let win_at = entry::write_joined(&file, candidate, arrived)

@@ -100,7 +100,7 @@ impl Policy {
             return Err(wrong(
                 ErrorKind::Unfit,
                 path,
-                "is not a regular file, so it is none of elect's: move it away",
+                "is not a regular file, so elect did not make it: move it away",
             ));
         }
         if stat.st_nlink == 0 {

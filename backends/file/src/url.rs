@@ -30,7 +30,7 @@ pub(crate) fn parse(url: &str) -> Result<Address, Error> {
     let allow_network = match query {
         None => false,
         Some("allow-network") => true,
-        Some(_) => return Err(unfit("after the ? it knows nothing but allow-network")),
+        Some(_) => return Err(unfit("its only option is allow-network")),
     };
     let directory = match place.strip_prefix("//") {
         Some("") => None,

@@ -74,7 +74,7 @@ pub(crate) fn version(object: &Value) -> Result<u64, Error> {
 /// As [`version`].
 pub(crate) fn version_in(text: Option<&str>) -> Result<u64, Error> {
     let Some(said) = text else {
-        let what = "the answer is none of an API server: it has no resourceVersion";
+        let what = "the answer has no resourceVersion, so it is not from an API server";
         return Err(Error::new(ErrorKind::Unfit, what).of_the_way());
     };
     said.parse().ok().filter(|version| *version > 0).ok_or_else(|| {

@@ -203,7 +203,7 @@ impl Wire {
         // A server that refuses a new connection may count from 1.
         let is_next = number == self.next || (self.next, number) == (0, 1);
         if !is_next || length as usize >= LONGEST {
-            return Err(Failure::Odd("a packet of another protocol, or too long a packet"));
+            return Err(Failure::Odd("a packet that is too long, or of another protocol"));
         }
         self.next = number.wrapping_add(1);
         let mut payload = Vec::new();

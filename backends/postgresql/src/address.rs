@@ -16,6 +16,8 @@ const LONGEST_NAME: usize = 63;
 /// The options that a URL may have.
 pub(crate) const OPTIONS: &[&str] = &[
     "application_name",
+    "channel_binding",
+    "gssencmode",
     "host",
     "passfile",
     "password-file",
@@ -27,6 +29,7 @@ pub(crate) const OPTIONS: &[&str] = &[
     "sslmode",
     "sslrootcert",
     StoreId::OPTION,
+    "target_session_attrs",
     "user",
 ];
 
@@ -71,7 +74,7 @@ fn way(name: &str, port: u16) -> Way {
     }
 }
 
-/// The hosts of a URL. Those without a port have that of the service or of `PGPORT`.
+/// The hosts of a URL. A host without a port gets the port of the service, or of `PGPORT`.
 fn network(settings: &Settings<'_>) -> Result<Vec<Way>, Error> {
     if ["host", "port"].iter().any(|option| settings.url.option(option).is_some()) {
         return Err(unfit(
@@ -203,6 +206,11 @@ mod tests {
             ("postgres://me@a/d?sslmode=require&sslrootcert=system", "any authority could pass"),
             ("postgres://me@a/d?sslmode=verify-ca", "sslrootcert"),
             ("postgres://me@a/d?service=none", "no service"),
+            (
+                "postgres://me@a/d?target_session_attrs=standby",
+                "cannot honour target_session_attrs=standby",
+            ),
+            ("postgres://me@a/d?channel_binding=require", "cannot honour channel_binding=require"),
         ] {
             let error = parse(url, &[]).err().expect(url);
             assert!(error.to_string().contains(why), "{url}: {error}");
@@ -225,6 +233,9 @@ mod tests {
         for (name, value) in [("PGTARGETSESSIONATTRS", "read-write"), ("PGGSSENCMODE", "disable")] {
             assert!(parse("postgres://a/d", &[me, (name, value)]).is_ok(), "{name}");
         }
+        // What the URL says comes first.
+        let url = "postgres://a/d?target_session_attrs=primary&channel_binding=prefer";
+        assert!(parse(url, &[me, ("PGTARGETSESSIONATTRS", "standby")]).is_ok());
     }
 
     #[test]

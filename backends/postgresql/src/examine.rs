@@ -62,7 +62,7 @@ fn of_server(place: &str, server: &Server, tells: bool) -> Vec<Finding> {
     }
     if !tells {
         findings.push(Finding::note(
-            format!("a pooler stands before PostgreSQL at {place}, so candidates look for changes up to every second"),
+            format!("a pooler is in front of PostgreSQL at {place}, so candidates poll for changes, up to once a second"),
             "connect without the pooler for a hand-over at once",
         ));
     }
@@ -92,6 +92,12 @@ fn of_settings(place: &str, row: &Row) -> Vec<Finding> {
         findings.push(Finding::warning(
             format!("{replicas} replicas of {place} are asynchronous: a fail-over may lose the newest writes"),
             "elect then waits 60 s before it lets another candidate lead; set synchronous_standby_names to lose nothing",
+        ));
+    }
+    if replicas == 0 && !text(3).is_empty() {
+        findings.push(Finding::error(
+            format!("no replica is connected to {place}, and a commit there waits for a synchronous one: {}", text(3)),
+            "start one of synchronous_standby_names, or set that to ''",
         ));
     }
     let oldest: i64 = row.try_get::<_, Option<i64>>(7).ok().flatten().unwrap_or_default();

@@ -64,8 +64,9 @@ pub(crate) fn settings<'a>(
         settings.add_file("the service file", path.clone(), pick)?;
     }
     for (key, name, heeded) in UNHEEDED {
-        let of_service = settings.in_file(key).map(|value| (key, value.to_owned()));
-        let given = of_service.or_else(|| Some((name, settings.variable(name)?)));
+        let known = settings.url.option(key).or_else(|| settings.in_file(key));
+        let known = known.map(|value| (key, value.to_owned()));
+        let given = known.or_else(|| Some((name, settings.variable(name)?)));
         let Some((named, value)) = given else { continue };
         if value != heeded && !HARMLESS.contains(&value.as_str()) {
             return Err(unfit(format!(

@@ -128,6 +128,14 @@ impl Session {
         }))
     }
 
+    /// Returns whether a commit of this role waits for a synchronous replica. Unknown counts as no.
+    pub(crate) async fn awaits_replica(&self) -> bool {
+        let asked = "SELECT EXISTS (SELECT FROM pg_stat_activity \
+                     WHERE wait_event = 'SyncRep' AND usename = current_user)";
+        let rows = self.ask("activity", asked, &[]).await.unwrap_or_default();
+        rows.first().and_then(|row| row.try_get(0).ok()).unwrap_or(false)
+    }
+
     /// Runs statements that are separated by semicolons, in one transaction.
     pub(crate) async fn run(
         &self,

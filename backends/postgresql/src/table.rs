@@ -244,6 +244,15 @@ impl PostgresTable {
         is_write: bool,
     ) -> Error {
         let error = session.failed(doing, failure, is_write);
+        // A commit of elect's own, which was not answered in time.
+        if failure.is(&[SqlState::LOCK_NOT_AVAILABLE]) && session.awaits_replica().await {
+            let what = format!(
+                "{doing} in PostgreSQL at {}: a commit before it waits for a synchronous replica",
+                session.place
+            );
+            let advice = "start one of synchronous_standby_names, or set that to ''";
+            return Error::new(error.kind(), what).and(advice);
+        }
         // Names and types that do not fit.
         let may_be_another =
             failure.refusal().is_some_and(|it| it.0.code().code().starts_with("42"));

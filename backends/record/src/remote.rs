@@ -76,7 +76,7 @@ pub trait Remote: Send + Sync {
 }
 
 fn unexpected() -> Error {
-    Error::new(ErrorKind::Unfit, "another answer than that to the question")
+    Error::new(ErrorKind::Unfit, "the answer does not match the question")
 }
 
 #[async_trait]

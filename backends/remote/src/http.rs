@@ -158,7 +158,7 @@ impl Http {
 
 fn lost<R>(error: &hyper::Error) -> Failure<R> {
     if error.is_parse() {
-        return Failure::Odd("what answers there does not speak HTTP");
+        return Failure::Odd("the server there does not speak HTTP");
     }
     Failure::Lost(error.to_string())
 }

@@ -175,7 +175,9 @@ impl Proxy {
         match answer.status() {
             status if status.is_success() => {}
             status @ StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
-                return Err(format!("it demands a login, or another one: it answered {status}"));
+                return Err(format!(
+                    "it requires a login, or rejects the one given: it answered {status}"
+                ));
             }
             status => {
                 return Err(format!("it does not connect us to {server}: it answered {status}"));

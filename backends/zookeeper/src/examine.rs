@@ -55,8 +55,8 @@ pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examinati
             least: grants().filter_map(|grants| grants.least).max(),
             greatest: grants().filter_map(|grants| grants.greatest).min(),
         },
-        // Nobody is told how long another's session lasts without a word, and none lasts longer than the longest. Sessions
-        // end in turns of a tick, of which that has twenty where nobody set it otherwise.
+        // A client cannot see the time-out of another's session. None is longer than the greatest. Sessions end in turns
+        // of a tick, and the greatest time-out is 20 ticks by default.
         longest_ending: grants().filter_map(|grants| grants.greatest).max().map(|it| it * 5 / 4),
         supplies: Vec::new(),
         findings,
@@ -133,7 +133,7 @@ async fn close(client: Client) {
     let _ = timeout(ANSWER_TIMEOUT, connect::close(client)).await;
 }
 
-/// How many servers have a vote, as the ensemble's configuration says to whoever may read it.
+/// The number of servers that vote. The ensemble's configuration shows it to clients that may read it.
 async fn voters(client: &Client) -> Option<usize> {
     let asked = client.get_config();
     let (text, _) = timeout(ANSWER_TIMEOUT, asked).await.ok()?.ok()?;

@@ -45,7 +45,7 @@ impl Login {
     /// How a login is told in `ZooKeeper`.
     pub(crate) const SCHEME: &str = "digest";
 
-    /// That of a URL, or of the environment; `None` if nobody is named.
+    /// The login in a URL, or in the environment; `None` if neither names a user.
     pub(crate) fn of(url: &Url, variable: Variable) -> Result<Option<Self>, Error> {
         let newest = Credentials::of(url, variable)?;
         Ok(newest.map(|newest| Self {

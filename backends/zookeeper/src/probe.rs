@@ -99,7 +99,7 @@ impl Diagnosis {
                     format!("{words} ({})", more.join("; "))
                 };
             }
-            Self::NotZooKeeper => "what answers there does not speak ZooKeeper's protocol",
+            Self::NotZooKeeper => "the server there does not speak ZooKeeper's protocol",
             Self::IsEtcd => {
                 "it does not speak ZooKeeper's protocol, it is etcd: write etcd:// in the URL"
             }

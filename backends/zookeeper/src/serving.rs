@@ -1,10 +1,10 @@
 //! Keeps the client library from asking where nobody answers.
 //!
 //! A server that gets a request for a session keeps that alive, whether its answer arrives or not. While the library
-//! is without a connection it goes from server to server with such requests, for 7/5 S. So where requests arrive and
-//! answers do not, an entry that nobody can use any more would block the election for that long and for S besides. So
-//! a client that hears nothing says nothing either: soon after a connection is lost the library stands still, until
-//! a server has answered a question that touches no session. The entry then ends as it does where nothing arrives.
+//! is without a connection it goes from server to server with such requests, for 7/5 S. If requests arrive and answers
+//! do not, an entry that has no user any more would block the election for 7/5 S plus S. So a client that hears nothing
+//! says nothing either. Soon after a connection is lost the library pauses, until a server has answered a question that
+//! touches no session. The entry then ends as it does where nothing arrives.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -39,8 +39,8 @@ impl Spawn for Catch {
     }
 }
 
-/// Connects as the library does, and has the session stand still where nobody answers. `patience` is how long a
-/// server may be silent.
+/// Connects as the library does, but pauses the session while no server answers. `patience` is how long a server may
+/// be silent.
 ///
 /// # Cancellation
 /// As the library has it.
@@ -119,7 +119,7 @@ impl Line {
                 lost = Lost::Anew;
                 self.states.changed().await;
             } else {
-                // A server that was started again may have another certificate, and want another of ours.
+                // A restarted server may have another certificate, and may require another one from the client.
                 self.settings.security.iter().for_each(Security::renew);
                 if timeout(span, self.states.changed()).await.is_err() {
                     return lost;

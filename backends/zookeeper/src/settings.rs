@@ -218,7 +218,7 @@ pub(crate) fn expect_no_candidate(name: &str) -> Result<(), Error> {
 enum Acl {
     /// Everybody.
     Open,
-    /// Who has the same credentials.
+    /// Clients with the same credentials.
     Creator,
 }
 

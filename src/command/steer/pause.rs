@@ -57,7 +57,9 @@ pub(in crate::command) fn pause(
         stop_leader(&client, &pause).await?;
         let leader = client.survey().await?.leader.map(|leader| leader.entry.candidate);
         if let Some(Candidate { id, .. }) = leader.as_ref().filter(|it| it.is_foreign()) {
-            client.log.warn(format_args!("{id} leads, is not an elect run, and knows no pause"));
+            client
+                .log
+                .warn(format_args!("{id} leads, is not an elect run, and does not heed the pause"));
         }
         let why = late(leader.as_ref());
         let is_over =

@@ -141,7 +141,7 @@ fn check(survey: &Survey, plan: &PriorityPlan, is_set: bool) -> anyhow::Result<(
         bail!("no candidate of {election} has the id or label {id}: `elect status` shows them");
     }
     match known.into_iter().find(|candidate| candidate.is_foreign()) {
-        Some(foreign) => bail!("{} is not an elect run, and knows no priorities", foreign.id),
+        Some(foreign) => bail!("{} is not an elect run, and has no priority", foreign.id),
         None => Ok(()),
     }
 }
@@ -157,7 +157,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// `--preempt`: a candidate that has waited long enough asks a leader of lower priority to hand over.
 ///
-/// Waits for the time in the plan, and then asks each leader whose priority is lower than that of `candidate`. If
+/// Waits for the time in the plan, then asks each leader of lower priority than `candidate` to hand over. If
 /// programs other than elect take part, it asks no leader: such a program might lead next.
 pub(in crate::command) async fn preempt(
     plan: &CampaignPlan,
@@ -194,7 +194,7 @@ async fn ask_each(plan: &CampaignPlan, candidate: &Candidate, log: &Log) -> anyh
         };
         if let Some(foreign) = survey.entries().find(|entry| entry.candidate.is_foreign()) {
             anyhow::bail!(
-                "{} takes part, is not an elect run, and knows no priorities",
+                "{} takes part, is not an elect run, and has no priority",
                 foreign.candidate.id
             );
         }

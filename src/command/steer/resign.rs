@@ -184,7 +184,7 @@ pub(super) async fn see_off(
             client.log.warn(format_args!(
                 "removing the entry of {id}, which lives: the promise is off; {}",
                 if candidate.is_foreign() {
-                    "it is not an elect run, and goes on beside the next leader unless it checks"
+                    "it is not an elect run, and may go on beside the next leader unless it checks"
                 } else {
                     "its command is killed once it finds out, and until then two may run"
                 }

@@ -85,13 +85,13 @@ fn explain(error: &Error) -> String {
             "expected a single value, such as 15s or true, not a list or mapping".to_owned()
         }
         Error::Unexpected { .. } => {
-            "lines like `key: value` have to stand here, below `profiles:` those of each named profile".to_owned()
+            "expected lines like `key: value`, and below `profiles:` such lines for each profile".to_owned()
         }
         Error::MultipleDocuments { .. } => {
             "a second document begins here: remove the `---`".to_owned()
         }
         Error::Budget { .. } => {
-            "anchors and aliases (& and *), and deep nesting, are not taken: what profiles share stands above them"
+            "anchors, aliases (& and *) and deep nesting are not supported: write what profiles share above them"
                 .to_owned()
         }
         other => {

@@ -73,7 +73,9 @@ fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
 }
 
 fn unreadable<T>(path: &Path, why: &str) -> Result<T, ConfigError> {
-    let why = format!("cannot be read: {why}; let us read it, or name another file with --config");
+    let why = format!(
+        "cannot be read: {why}; give elect the right to read it, or name another file with --config"
+    );
     Err(ConfigError::untrusted(path, why))
 }
 

@@ -120,8 +120,8 @@ pub enum Settles {
 }
 
 impl Settles {
-    /// Returns what this election needs. A candidate settles first if it divides the election. It also does if the name
-    /// of the election could be that of a part of another one.
+    /// Returns what this election needs. A candidate settles first if it divides the election. It also settles first if
+    /// the election's name could be the name of a part of another election.
     pub fn of(division: Division, election: &ElectionName) -> Self {
         if division.is_whole() && Division::whole(election).is_none() {
             Self::IfShown

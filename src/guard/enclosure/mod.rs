@@ -423,14 +423,14 @@ impl Display for Unavailable {
             Some(wish) if wish < required => {
                 return write!(f, "containment {wish} is less than {required}, which is required");
             }
-            Some(wish) => write!(f, "containment {wish} cannot be had here")?,
+            Some(wish) => write!(f, "containment {wish} is not available here")?,
             None if refusals.last().is_some_and(|(_, refusal)| refusal.is_want()) => {
                 f.write_str("cannot look for descendants of a command")?;
             }
             None if *required == Containment::Group => {
                 f.write_str("no containment can be had here")?;
             }
-            None => write!(f, "containment {required}, which is required, cannot be had here")?,
+            None => write!(f, "containment {required}, which is required, is not available here")?,
         }
         for (index, (containment, refusal)) in refusals.iter().enumerate() {
             f.write_str(if index == 0 { ": " } else { "; " })?;

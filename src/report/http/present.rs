@@ -130,8 +130,8 @@ pub trait ElectionWatcher: Send + Sync {
     /// [`watch`](ElectionWatcher::watch) look at the leader for some time.
     fn suspicion(&self) -> Option<Suspicion>;
 
-    /// Looks at the leader's renewals again and again. It looks only while somebody has asked for the suspicion, and
-    /// while `state` says that this candidate is the next to lead: one observer is enough. Never returns.
+    /// Looks at the leader's renewals again and again. It looks only while a reader asks for the suspicion, and while
+    /// `state` says that this candidate is the next to lead. One observer is enough. Never returns.
     ///
     /// # Cancellation
     /// May be dropped at any time.

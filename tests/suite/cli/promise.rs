@@ -53,7 +53,7 @@ fn a_weak_store_is_refused_before_anything_is_sent_to_it() {
             .run()
             .exits(125)
             .prints("")
-            .says("--require-strong needs a store whose promise is strong");
+            .says("--require-strong needs a store with a strong promise");
         let ended = ended.says("that of sim is weak").says("take another store");
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     }
@@ -97,7 +97,7 @@ fn a_program_in_rust_can_refuse_a_weak_store() {
     let before = server.controls().tally().requests;
     let refusal = runtime.block_on(campaign.clone().require_strong().try_lead()).map(drop);
     let Err(elect::Error::Invalid(why)) = refusal else { panic!("{refusal:?}") };
-    assert!(why.starts_with("require_strong needs a store whose promise is strong"), "{why}");
+    assert!(why.starts_with("require_strong needs a store with a strong promise"), "{why}");
     assert_eq!(server.controls().tally().requests, before);
     assert!(runtime.block_on(campaign.try_lead()).is_ok_and(|won| won.is_some()));
 }

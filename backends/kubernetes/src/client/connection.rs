@@ -126,7 +126,7 @@ impl Connection {
                 trouble.in_full(hints)
             }
             _ if error.is_parse() => {
-                format!("what answers there does not speak HTTP ({})", in_full(error))
+                format!("the server there does not speak HTTP ({})", in_full(error))
             }
             _ => in_full(error),
         }

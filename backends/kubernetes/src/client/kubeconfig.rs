@@ -218,10 +218,12 @@ impl NamedItem {
     /// Returns the texts of a list.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if the value is no list of texts.
+    /// [`ErrorKind::Unfit`] if the value is not a list of strings.
     pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, Error> {
         let list = texts_of(self.value(key));
-        list.ok_or_else(|| self.wrong(&format!("has {key} that are no list of texts: quote them")))
+        list.ok_or_else(|| {
+            self.wrong(&format!("has {key} that is not a list of strings: quote them"))
+        })
     }
 
     /// Returns the path at a key. It starts in the folder of the file.

@@ -299,7 +299,7 @@ fn last_words(errors: &[u8]) -> Option<String> {
 
 /// Reads the variables of an exec.
 fn variables(exec: &NamedItem) -> Result<Vec<(String, String)>, Error> {
-    let odd = || exec.wrong("has an exec whose env is no list of name and value");
+    let odd = || exec.wrong("has an exec whose env is not a list of name and value");
     let list = match exec.value("env") {
         Value::Null => return Ok(Vec::new()),
         Value::Array(list) => list,

@@ -96,6 +96,52 @@ fn a_lock_of_another_session_is_named_and_holds_no_renewal_up() {
     });
 }
 
+/// A commit that waits for a replica keeps the row locked.
+#[test]
+fn a_synchronous_replica_that_is_gone_is_named() {
+    run("a missing replica", async {
+        let server = Postgres::start();
+        let url = url(&server, "elect", "postgres");
+        let ours = table(&url);
+        ours.prepare().await.expect("the right to make it");
+        let epoch = ours.get(ROW).await.expect("an answer").epoch.name;
+        let body = Body { head: "{}".to_owned(), ..Body::default() };
+        let put = ours.put(ROW, &epoch, None, &body).await.expect("an answer");
+        let elect_record::table::Put::Done(tag) = put else { panic!("{put:?}") };
+        server.ask("ALTER SYSTEM SET synchronous_standby_names = 'gone'");
+        server.ask("SELECT pg_reload_conf()");
+        eventually("the setting", || {
+            (server.ask("SHOW synchronous_standby_names") == "gone").then_some(())
+        });
+        let stuck = table(&url);
+        let waits = async {
+            let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+            while server.ask(waiting) != "1" {
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            put = stuck.put(ROW, &epoch, Some(&tag), &body) => panic!("{put:?} without a replica"),
+            () = waits => {}
+        }
+        let error = ours.put(ROW, &epoch, Some(&tag), &body).await.expect_err("locked");
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        let said = elect_remote::in_full(&error);
+        assert!(format!("{error}{said}").contains("waits for a synchronous replica"), "{error}");
+        let clock = std::sync::Arc::new(elect_testkit::oracle::now);
+        let found = ours.examine(clock).await.expect("an examination").findings;
+        let words = "waits for a synchronous one: gone";
+        assert!(found.iter().any(|it| it.what.contains(words)), "{found:?}");
+        server.ask("ALTER SYSTEM RESET synchronous_standby_names");
+        server.ask("SELECT pg_reload_conf()");
+        eventually("the commit to end", || {
+            (server.ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+                == "0")
+                .then_some(())
+        });
+    });
+}
+
 #[test]
 fn certificates_are_checked_as_sslmode_says() {
     run("certificates", async {
@@ -150,6 +196,47 @@ fn no_row_is_created_in_a_table_without_its_key() {
         assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
         assert!(error.to_string().contains("primary key"), "{error}");
         assert_eq!(server.ask("SELECT count(*) FROM elect.document WHERE election = 'a'"), "0");
+    });
+}
+
+#[test]
+fn an_examination_names_what_is_wrong() {
+    run("an examination", async {
+        let server = Postgres::start_with(&[
+            "fsync=off",
+            "full_page_writes=off",
+            "synchronous_commit=local",
+        ]);
+        server.ask("CREATE ROLE mute LOGIN");
+        let said = async |user: &str| {
+            let clock = std::sync::Arc::new(elect_testkit::oracle::now);
+            let found = table(&url(&server, user, "postgres")).examine(clock).await;
+            let found = found.expect("an examination").findings;
+            found.iter().map(|it| format!("{}: {}\n", it.what, it.way_out)).collect::<String>()
+        };
+        let found = said("mute").await;
+        for word in [
+            "fsync is off",
+            "full_page_writes is off",
+            "synchronous_commit is local",
+            "may not make it",
+            "CREATE SCHEMA",
+        ] {
+            assert!(found.contains(word), "{word}: {found}");
+        }
+        // What a DBA is told to run is enough.
+        let ddl = found.split("have a DBA run: ").nth(1).and_then(|it| it.lines().next());
+        let ddl = ddl.expect("statements").replace("ROLE_OF_ELECT", "mute");
+        server.ask(&ddl);
+        assert!(!said("mute").await.contains("a DBA"), "the rights are there");
+        let ours = table(&url(&server, "mute", "postgres"));
+        let epoch = ours.get(ROW).await.expect("an answer").epoch.name;
+        let put = ours.put(ROW, &epoch, None, &Body::default()).await.expect("an answer");
+        let elect_record::table::Put::Done(tag) = put else { panic!("{put:?}") };
+        assert!(ours.delete(ROW, &tag).await.expect("an answer"));
+        server.ask("REVOKE INSERT, DELETE ON elect.document FROM mute");
+        let found = said("mute").await;
+        assert!(found.contains("lacks INSERT, DELETE"), "{found}");
     });
 }
 

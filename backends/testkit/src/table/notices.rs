@@ -14,7 +14,7 @@ const RACES: usize = 50;
 /// How many notices of earlier changes may be late.
 const LATE: usize = 20;
 
-/// Waits until the table has asked for notices, and the notices of earlier changes have come.
+/// Waits until the table has asked for notices, and has received those of earlier changes.
 pub(super) async fn quiet<'a>(
     table: &'a dyn Table,
     range: Range<'a>,

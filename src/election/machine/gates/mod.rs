@@ -273,8 +273,8 @@ impl Gate for DivisionGate {
 /// that if the last leader has not recorded a clean end.
 ///
 /// So if the last leadership in the history ended well, nothing has been started since. A leader that is not in the
-/// history has started nothing. A winner that ends while it waits here writes nothing. Its own end does not make that
-/// of the last leader clean.
+/// history has started nothing. A winner that ends while it waits here writes nothing. That does not make the last
+/// leadership's end clean.
 ///
 /// A `--once` key has a delay of zero length. A store that does not take the mark could not record the success either,
 /// and the next candidate would do the work again.

@@ -34,7 +34,7 @@ fn goes_on_until_it_ends(peer: Peer) {
         .args(["--timeout", "0"])
         .run()
         .exits(75)
-        .says("is not an elect run, and knows no pause");
+        .says("is not an elect run, and does not heed the pause");
     let status = arena.status();
     assert_eq!(
         (&status["leader"]["id"], &status["leader"]["token"]),
@@ -82,7 +82,7 @@ fn requests_that_the_peer_would_ignore_are_refused(peer: Peer) {
     let preempt = Running::new(preempt.spawn().expect("elect starts"));
     eventually("the reason", || {
         let said = std::fs::read_to_string(log.path()).ok()?;
-        said.contains("is not an elect run, and knows no priorities").then_some(())
+        said.contains("is not an elect run, and has no priority").then_some(())
     });
     assert!(arena.oracle.newest("elect").is_none() && arena.oracle.newest("preempt").is_none());
     preempt.ended_by(Signal::SIGTERM);

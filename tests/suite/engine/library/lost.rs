@@ -63,7 +63,7 @@ fn a_leader_that_is_asked_to_step_down_is_told(arena: &Arena) {
 
 /// Without an entry there is no leadership.
 #[test]
-fn whoevers_entry_is_removed_by_hand_leads_no_more_at_once() {
+fn a_leader_whose_entry_is_removed_by_hand_leads_no_more_at_once() {
     let arena = Arena::on(Ground::File);
     let campaign = campaign(&arena.url(), "one");
     block_on(async {

@@ -92,7 +92,7 @@ impl Runner {
         let ended = self.run().args(["--containment", tier, "true"]).run();
         let can = ended.code() == 0;
         if !can {
-            ended.exits(125).says(&format!("containment {tier} cannot be had here: "));
+            ended.exits(125).says(&format!("containment {tier} is not available here: "));
         }
         if tier == "pidns" {
             let id = self.user.as_ref().map_or(0, |user| user.id).to_string();

@@ -26,7 +26,7 @@ fn is_refused(run: &Elect, says: &[&str]) {
 fn a_pid_namespace_that_is_forbidden_is_refused() {
     let (root, user) = (Runner::root(), Runner::ordinary());
     let walled = |runner: &Runner| runner.run().args(["--containment", "pidns"]);
-    let why = "containment pidns cannot be had here: ";
+    let why = "containment pidns is not available here: ";
     is_refused(&walled(&root).under(CONTAINED), &[why, "refuses a pid namespace", "CAP_SYS_ADMIN"]);
     for (error, way_out) in [("EPERM", "run elect as root"), ("ENOSPC", "user.max_user_namespaces")]
     {
@@ -46,7 +46,7 @@ fn a_cgroup_that_may_not_be_made_is_refused() {
     let run = user.run().args(["--containment", "cgroup"]);
     is_refused(
         &run,
-        &["containment cgroup cannot be had here: ", "Permission denied", "Delegate=yes"],
+        &["containment cgroup is not available here: ", "Permission denied", "Delegate=yes"],
     );
     let root = Runner::root();
     let run = root.run().args(["--containment", "cgroup"]);

@@ -169,7 +169,7 @@ fn every_fault_many_times() {
                 let Some(test) = job else { break };
                 if let Err(failure) = run(&test, &table, &[]) {
                     println!("{failure}");
-                    failures.lock().expect("no worker panics with it").push(test);
+                    failures.lock().expect("no worker panics with it").push(line_of(&test, &failure));
                 }
             }
         };
@@ -177,19 +177,25 @@ fn every_fault_many_times() {
     }
     println!("{table}");
     let failures = failures.into_inner().expect("no worker panicked with it");
-    write(&table, failures.len());
+    write(&table, &failures);
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-fn write(table: &Table, failures: usize) {
+/// The line of the page about a run that failed, which is in no row.
+fn line_of(test: &str, failure: &str) -> String {
+    let why = failure.lines().skip_while(|line| !line.contains("panicked at")).nth(1);
+    format!("- `{test}`{FAILED} {}", why.unwrap_or("it was killed").trim())
+}
+
+fn write(table: &Table, failures: &[String]) {
     let mut text = String::from(INTRODUCTION);
     let whole = Table::new();
-    let mut failures = failures;
+    let mut failed = Vec::new();
     if [ONLY, MORE].iter().any(|it| std::env::var_os(it).is_some()) {
         let before = fs::read_to_string(PAGE).expect("a page");
         whole.replace(&Table::from_markdown(&before));
-        let failed = before.lines().find_map(|line| line.strip_suffix(FAILED)?.parse().ok());
-        failures += failed.unwrap_or(0);
+        let known = before.lines().filter(|line| line.contains(FAILED));
+        failed.extend(known.map(ToOwned::to_owned));
     }
     if std::env::var_os(MORE).is_some() {
         whole.extend(table);
@@ -197,14 +203,16 @@ fn write(table: &Table, failures: usize) {
         whole.replace(table);
     }
     let _ = write!(text, "{whole}");
-    if failures > 0 {
-        let _ = write!(text, "\n{failures}{FAILED}\n");
+    failed.extend_from_slice(failures);
+    if !failed.is_empty() {
+        let _ = write!(text, "\n{}\n", failed.join("\n"));
     }
     text.push_str(ELSEWHERE);
     page::write("faults.md", &text);
 }
 
-const FAILED: &str = " further runs failed.";
+/// It is in each line of the page about runs that failed.
+const FAILED: &str = " failed:";
 
 const INTRODUCTION: &str = "\
 # Faults on real stores

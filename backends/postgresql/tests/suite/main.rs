@@ -2,6 +2,7 @@
 
 mod failover;
 mod refusals;
+mod renewals;
 
 use elect_record::table::Table;
 

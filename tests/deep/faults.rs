@@ -169,7 +169,10 @@ fn every_fault_many_times() {
                 let Some(test) = job else { break };
                 if let Err(failure) = run(&test, &table, &[]) {
                     println!("{failure}");
-                    failures.lock().expect("no worker panics with it").push(line_of(&test, &failure));
+                    failures
+                        .lock()
+                        .expect("no worker panics with it")
+                        .push(line_of(&test, &failure));
                 }
             }
         };

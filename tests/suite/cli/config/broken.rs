@@ -46,7 +46,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("profiles:\n  a: 15s\n", "2:6", "lines like `key: value`"),
     ("- wait: 5s\n", "1:1", "lines like `key: value`"),
     ("just words\n", "1:1", "lines like `key: value`"),
-    ("a: &x 1\nb: *x\n", "1:7", "what profiles share stands above them"),
+    ("a: &x 1\nb: *x\n", "1:7", "write what profiles share above them"),
     ("wait: 5s\n---\nwait: 6s\n", "3:1", "remove the `---`"),
     // No YAML.
     ("id: a: b\n", "1:6", "quote values with odd characters"),

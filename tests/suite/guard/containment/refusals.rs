@@ -50,7 +50,10 @@ fn a_cgroup_that_may_not_be_made_is_refused() {
     );
     let root = Runner::root();
     let run = root.run().args(["--containment", "cgroup"]);
-    is_refused(&run.under(forbidding("clone3", "ENOSYS")), &["cgroup cannot be had", "Linux 5.14"]);
+    is_refused(
+        &run.under(forbidding("clone3", "ENOSYS")),
+        &["cgroup is not available", "Linux 5.14"],
+    );
 }
 
 #[test]

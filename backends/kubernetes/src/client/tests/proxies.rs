@@ -45,7 +45,7 @@ async fn an_http_proxy_connects_us() {
 async fn a_proxys_refusal_is_reported_without_the_password() {
     let server = Server::start(|_| ok()).await;
     for (answer, expected) in [
-        ("HTTP/1.1 407 Log in\r\n\r\n", "demands a login"),
+        ("HTTP/1.1 407 Log in\r\n\r\n", "requires a login"),
         ("HTTP/1.1 403 Forbidden\r\n\r\n", "403 Forbidden"),
         ("nonsense\r\n\r\n", "does not tunnel"),
         // It echoes what it was shown.

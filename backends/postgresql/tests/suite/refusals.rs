@@ -212,7 +212,8 @@ fn an_examination_names_what_is_wrong() {
             let clock = std::sync::Arc::new(elect_testkit::oracle::now);
             let found = table(&url(&server, user, "postgres")).examine(clock).await;
             let found = found.expect("an examination").findings;
-            found.iter().map(|it| format!("{}: {}\n", it.what, it.way_out)).collect::<String>()
+            let words = found.iter().map(|it| format!("{}: {}\n", it.what, it.way_out));
+            words.collect::<Vec<_>>().concat()
         };
         let found = said("mute").await;
         for word in [

@@ -9,7 +9,7 @@ use crate::table;
 
 const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
 /// `ELECT_RENEWALS=1000000` takes some minutes.
-const RENEWALS: u32 = 3000;
+const RENEWALS: u32 = 1000;
 
 #[test]
 fn renewals_leave_the_table_small_and_the_cells_alone() {

@@ -25,7 +25,7 @@ fn renewals_leave_the_table_small_and_the_cells_alone() {
     let body = Body { head: "{}".repeat(100), cells: letters.collect(), ..Body::default() };
     let url = format!("postgresql://elect@{}/postgres", server.address());
     let mut first = None;
-    // One test has no more than a minute; a part of a million is none of a thousand.
+    // `run` ends a test after a minute, so each thousand has its own.
     for part in 0..renewals.div_ceil(RENEWALS) {
         run("renewals", async {
             let ours = table(&url);

@@ -213,7 +213,7 @@
 //! | a subcommand | its arguments in `cli`, the end of its help in `cli/help`, its plan in `config` if it needs one, its work in `command`; its line in `Command` (`cli/mod.rs`) and in `carry_out` (`command/mod.rs`) |
 //! | a store | a crate in `backends`, on `elect_remote` if it has servers, that passes all laws (`elect_testkit::conformance!`); a profile that is `weak` if two candidates may lead at a time in it; one of rows as `elect_record::table::add_a_store` says; with one constant `KIND` of [`elect_api::StoreKind`]; a dependency and a feature in `Cargo.toml`; its line in `stores/mod.rs`; its row in the topic `stores` |
 //! | a question for `elect simulate` | a subcommand of it: arguments in `simulate/args`, runs in a file of `simulate`, keys in `simulate/report.rs`, and its part of `manual/simulate.md` |
-//! | a kind of store in it | a `StoreKind` in `simulate/args`, its leases in `simulate/plan`, and the state of its members in `simulate/model/kinds.rs` |
+//! | a kind of store in it | a `Simulated` in `simulate/args`, its leases in `simulate/plan`, and the state of its members in `simulate/model/kinds.rs` |
 //! | a fault in it | a variant of `Fault` in `backends/simulation`, its flag in `FaultArgs`, a variant of `What` in `simulate/args/values.rs`, and `Cast::fault` in `simulate/plan/script.rs` |
 //! | a peer's election to compare with | `peers` in `backends/simulation`, and an `Entrant` in `simulate/compare.rs` |
 

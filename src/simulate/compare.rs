@@ -7,7 +7,7 @@ use elect_simulation::peers::theory::{self, Theory};
 use elect_simulation::peers::{Bully, Heartbeat, Ids, Raft, RaftOptions, Recipe, Recipes, Ring};
 use elect_simulation::{Election, History, Scenario, Trial, over};
 
-use super::args::{CompareArgs, NetworkArgs, NodeName, StoreKind, USUAL_TIME};
+use super::args::{CompareArgs, NetworkArgs, NodeName, Simulated, USUAL_TIME};
 use super::judged::{Judged, Sum, mean, ratio};
 use super::picture::{Distribution, Quantiles, Report, Section};
 use super::plan::{Cast, between_those, leases};
@@ -121,11 +121,10 @@ fn entrants(args: &CompareArgs) -> anyhow::Result<Vec<Entrant>> {
     let (queue, herd) = (Some(theory::queue()), Some(theory::herd(nodes)));
     let raft_theory = |pre_vote| Some(theory::raft(nodes, pre_vote));
     Ok(vec![
-        elects("elect on etcd", StoreKind::Etcd, queue)?,
+        elects("elect on etcd", Simulated::Etcd, queue)?,
         #[cfg(feature = "zookeeper")]
-        elects("elect on ZooKeeper", StoreKind::ZooKeeper, queue)?,
-        #[cfg(feature = "kubernetes")]
-        elects("elect on Kubernetes", StoreKind::Kubernetes, None)?,
+        elects("elect on ZooKeeper", Simulated::ZooKeeper, queue)?,
+        elects("elect on Kubernetes", Simulated::Kubernetes, None)?,
         entrant("ZooKeeper's queue", Box::new(recipe(Recipe::Queue)), queue),
         entrant("naive herd", Box::new(recipe(Recipe::Herd)), herd),
         entrant("Raft", Box::new(Raft::new(raft)), raft_theory(false)),

@@ -1,96 +1,56 @@
-//! The known faults of etcd versions that affect elections.
+//! The known defects of etcd versions that affect elections, each in clusters of several members only.
 
 use std::time::Duration;
 
 use elect_api::Finding;
+use elect_remote::{Defect, Version};
 use etcd_client::Client;
 use tokio::time::timeout;
 
 /// The limit for one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// A version as etcd writes it, without any suffix after its three numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Version(u32, u32, u32);
-
-impl Version {
-    /// Reads a version; `None` if the text does not have three numbers.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let mut numbers = text.trim_start_matches('v').splitn(3, '.').map(|part| {
-            let end = part.find(|char: char| !char.is_ascii_digit()).unwrap_or(part.len());
-            part[..end].parse().ok()
-        });
-        Some(Self(numbers.next()??, numbers.next()??, numbers.next()??))
-    }
-}
-
-/// A fault of some versions, which only affects clusters of several members.
-struct Fault {
-    is_in: fn(Version) -> bool,
-    what: &'static str,
-    source: &'static str,
-    way_out: &'static str,
-}
-
-const FAULTS: [Fault; 3] = [
-    Fault {
-        is_in: |version| {
-            version < Version(3, 4, 31) || (Version(3, 5, 0)..Version(3, 5, 13)).contains(&version)
-        },
-        what: "a member that led and stood still for a while may end leases that its successor keeps alive: \
-               another leads before the time",
-        source: "https://github.com/etcd-io/etcd/issues/15247",
-        way_out: "upgrade it to 3.4.31, 3.5.13 or newer",
-    },
-    Fault {
-        is_in: |version| (Version(3, 5, 0)..Version(3, 5, 3)).contains(&version),
-        what: "a member that is killed under high load may lack what the others have committed",
-        source: "https://github.com/etcd-io/etcd/blob/main/CHANGELOG/README.md",
-        way_out: "upgrade it to 3.5.4 or newer",
-    },
-    Fault {
-        is_in: reads_stale,
-        what: "a member whose process stood still may answer reads from the past (elect proves what it must by writes \
-               there, one for each renewal of a leader)",
-        source: "https://github.com/etcd-io/etcd/issues/20418",
-        way_out: "upgrade it to 3.4.42, 3.5.28, 3.6.9 or newer",
-    },
-];
-
-fn reads_stale(version: Version) -> bool {
-    version < Version(3, 4, 42)
-        || (Version(3, 5, 0)..Version(3, 5, 28)).contains(&version)
-        || (Version(3, 6, 0)..Version(3, 6, 9)).contains(&version)
-}
+const ENDS_LIVING_LEASES: Defect = Defect {
+    versions: &[Version(0, 0, 0)..Version(3, 4, 31), Version(3, 5, 0)..Version(3, 5, 13)],
+    what: "a member that led and stood still for a while may end leases that its successor keeps alive: another leads \
+           before the time",
+    source: "https://github.com/etcd-io/etcd/issues/15247",
+    way_out: "upgrade it to 3.4.31, 3.5.13 or newer",
+};
+const LOSES_WRITES: Defect = Defect {
+    versions: &[Version(3, 5, 0)..Version(3, 5, 3)],
+    what: "a member that is killed under high load may lack what the others have committed",
+    source: "https://github.com/etcd-io/etcd/blob/main/CHANGELOG/README.md",
+    way_out: "upgrade it to 3.5.4 or newer",
+};
+const READS_STALE: Defect = Defect {
+    versions: &[
+        Version(0, 0, 0)..Version(3, 4, 42),
+        Version(3, 5, 0)..Version(3, 5, 28),
+        Version(3, 6, 0)..Version(3, 6, 9),
+    ],
+    what: "a member whose process stood still may answer reads from the past (elect proves what it must by writes \
+           there, one for each renewal of a leader)",
+    source: "https://github.com/etcd-io/etcd/issues/20418",
+    way_out: "upgrade it to 3.4.42, 3.5.28, 3.6.9 or newer",
+};
 
 /// Returns whether a member of this version, in a cluster of several, may answer a linearizable read from the past.
 pub(crate) fn may_read_stale(version: &str) -> bool {
-    Version::read(version).is_none_or(reads_stale)
+    Version::read(version).is_none() || READS_STALE.is_in(version)
 }
 
-/// Returns the known faults of these members' versions, `ADDRESS` and `VERSION` each. In a cluster of one member they
+/// Returns the known defects of these members' versions, `ADDRESS` and `VERSION` each. In a cluster of one member they
 /// have no effect, and are notes only.
 pub(crate) fn known(members: &[(String, String)], is_alone: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for fault in &FAULTS {
-        let has =
-            |(_, version): &&(String, String)| Version::read(version).is_some_and(fault.is_in);
-        let who: Vec<String> = members
-            .iter()
-            .filter(has)
-            .map(|(address, version)| format!("{address} ({version})"))
-            .collect();
-        if who.is_empty() {
-            continue;
-        }
-        let what = format!("etcd at {}: {} ({})", who.join(", "), fault.what, fault.source);
-        findings.push(if is_alone {
-            Finding::note(format!("{what}; a cluster of one member is spared"), fault.way_out)
-        } else {
-            Finding::warning(what, fault.way_out)
-        });
-    }
-    findings
+    let members = members.iter().map(|(address, version)| (&**address, &**version));
+    let defects = [ENDS_LIVING_LEASES, LOSES_WRITES, READS_STALE];
+    let findings = defects.iter().filter_map(|defect| defect.warning("etcd", members.clone()));
+    let spared = |found: Finding| {
+        let what = format!("{}; a cluster of one member is spared", found.what);
+        if is_alone { Finding::note(what, found.way_out) } else { found }
+    };
+    findings.map(spared).collect()
 }
 
 /// Returns the number of members that have a vote, if the cluster answers in time.
@@ -116,17 +76,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_as_etcd_writes_them() {
-        assert_eq!(Version::read("3.4.23"), Some(Version(3, 4, 23)));
-        assert_eq!(Version::read("v3.6.0-rc.1"), Some(Version(3, 6, 0)));
-        for odd in ["", "3", "3.5", "a.b.c", "3.5.x"] {
-            assert_eq!(Version::read(odd), None, "{odd}");
-        }
-    }
-
-    #[test]
-    fn each_version_has_the_faults_that_are_known_of_it() {
-        for (version, faults) in [
+    fn each_version_has_the_defects_that_are_known_of_it() {
+        for (version, defects) in [
             ("3.3.27", 2),
             ("3.4.23", 2),
             ("3.4.30", 2),
@@ -148,7 +99,7 @@ mod tests {
         ] {
             let member = [("a:1".to_owned(), version.to_owned())];
             let found = known(&member, false);
-            assert_eq!(found.len(), faults, "{version}: {found:?}");
+            assert_eq!(found.len(), defects, "{version}: {found:?}");
             assert!(found.iter().all(|finding| finding.severity == Severity::Warning));
             assert!(known(&member, true).iter().all(|found| found.severity == Severity::Note));
         }
@@ -161,14 +112,5 @@ mod tests {
         {
             assert_eq!(may_read_stale(version), !is_trusted, "{version}");
         }
-    }
-
-    #[test]
-    fn members_with_the_same_fault_are_named_together() {
-        let members = [("a:1", "3.5.1"), ("b:1", "3.4.40"), ("c:1", "3.4.2")]
-            .map(|(address, version)| (address.to_owned(), version.to_owned()));
-        let found = known(&members, false);
-        assert!(found[0].what.contains("a:1 (3.5.1), c:1 (3.4.2): "), "{found:?}");
-        assert!(!found[0].what.contains("b:1"), "{found:?}");
     }
 }

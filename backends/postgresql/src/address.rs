@@ -239,6 +239,28 @@ mod tests {
     }
 
     #[test]
+    fn a_service_gives_what_the_url_leaves_out() {
+        let file = std::env::temp_dir().join(format!("elect-service-{}", std::process::id()));
+        let text = "[other]\nhost=b\n[jobs]\nhost=a\nport=7\ndbname=d\nuser=me\npassword=hush\n";
+        std::fs::write(&file, text).expect("a file");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, mode).expect("our own");
+        let path = file.display().to_string();
+        let named = [("PGSERVICE", "jobs"), ("PGSERVICEFILE", &*path), ("PGPORT", "8")];
+        let password = |address: &Address| {
+            address.places[0].password.as_ref().map(|it| it.reveal().to_owned())
+        };
+        let found = parse("postgres://", &named).expect("a good URL");
+        assert_eq!((found.location.as_str(), found.user.as_str()), ("postgresql://a:7/d", "me"));
+        assert_eq!(password(&found).as_deref(), Some("hush"));
+        let found = parse("postgres:///e?service=jobs", &named[1..]).expect("a good URL");
+        assert_eq!(found.location, "postgresql://a:7/e");
+        let found = parse("postgres://me@a/d", &[("PGPASSWORD", "word")]).expect("a good URL");
+        assert_eq!(password(&found).as_deref(), Some("word"));
+        std::fs::remove_file(file).expect("our own");
+    }
+
+    #[test]
     fn the_password_of_a_socket_is_found_by_its_port() {
         let folder = std::env::temp_dir().join(format!("elect-pgpass-{}", std::process::id()));
         std::fs::write(&folder, "localhost:5432:*:me:one\nlocalhost:7:*:me:two\n").expect("a file");

@@ -14,7 +14,7 @@ use crate::{PRODUCT, address, examine};
 /// Opens sessions for the table of one schema.
 pub(crate) struct Schema {
     pub(crate) sql: Sql,
-    /// Whether the sessions tell of changes. A pooler takes that away.
+    /// Whether the sessions tell of changes. A pooler takes that away, and a server may refuse it.
     tells: AtomicBool,
 }
 
@@ -25,6 +25,11 @@ impl Schema {
 
     pub(crate) fn tells(&self) -> bool {
         self.tells.load(Ordering::Relaxed)
+    }
+
+    /// Has candidates poll until the next session.
+    pub(crate) fn poll(&self) {
+        self.tells.store(false, Ordering::Relaxed);
     }
 }
 

@@ -48,7 +48,6 @@ pub(crate) struct Heard {
 #[derive(Debug, Default)]
 pub(crate) struct Server {
     pub(crate) version: String,
-    pub(crate) number: i32,
     pub(crate) is_replica: bool,
     pub(crate) is_read_only: bool,
     /// The system identifier, in 16 hexadecimal digits.
@@ -211,13 +210,12 @@ impl Server {
     fn read(row: &Row) -> Option<(Self, String)> {
         let server = Self {
             version: row.try_get(0).ok()?,
-            number: row.try_get(1).ok()?,
-            is_replica: row.try_get(2).ok()?,
-            is_read_only: row.try_get(3).ok()?,
-            cluster: row.try_get(5).ok()?,
-            has_table: AtomicBool::new(row.try_get(6).ok()?),
+            is_replica: row.try_get(1).ok()?,
+            is_read_only: row.try_get(2).ok()?,
+            cluster: row.try_get(4).ok()?,
+            has_table: AtomicBool::new(row.try_get(5).ok()?),
         };
-        Some((server, row.try_get(4).ok()?))
+        Some((server, row.try_get(3).ok()?))
     }
 }
 

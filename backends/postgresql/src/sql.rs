@@ -80,8 +80,7 @@ impl Sql {
              ELSE {namespace} IS NOT NULL END"
         );
         Self {
-            hello: format!("SELECT current_setting('server_version'), current_setting('server_version_num')::int4, \
-                    pg_is_in_recovery(), current_setting('transaction_read_only')::bool, \
+            hello: format!("SELECT current_setting('server_version'), pg_is_in_recovery(), current_setting('transaction_read_only')::bool, \
                     current_setting('lock_timeout'), lpad(to_hex(system_identifier), 16, '0'), {has_table} \
                     FROM pg_control_system()"),
             columns: "SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) \

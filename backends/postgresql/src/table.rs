@@ -274,12 +274,16 @@ impl PostgresTable {
     async fn told(&self, key: Key<'_>, channel: &str) -> Result<(), Error> {
         // The request that comes next opens the session.
         let Some(session) = self.0.awaited().await else { return Ok(()) };
-        if !session.tells() {
+        if !self.tells() {
             return std::future::pending().await;
         }
-        let doing = format!("cannot wait for the row {key}");
-        let notice = session.notice(channel).await;
-        notice.map_err(|failure| session.failed(&doing, &failure, false))
+        match session.notice(channel).await {
+            // A queue of notices that is full or damaged refuses all listeners.
+            Err(Failure::Refused(_)) => Ok(self.0.opener().poll()),
+            notice => notice.map_err(|failure| {
+                session.failed(&format!("cannot wait for the row {key}"), &failure, false)
+            }),
+        }
     }
 
     /// The channels on which a change of a row is told: its own, that of its election, and that of its requests.

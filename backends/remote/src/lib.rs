@@ -18,10 +18,12 @@
 //! | why a server cannot be used, as a type and in words | [`Trouble`] |
 //! | what a server speaks instead | [`Protocol`] |
 //! | the round over all servers for `elect doctor` | [`Round`], [`measure`] |
+//! | versions with defects that affect elections | [`Defect`] |
 //! | files that are read anew for each connection | [`Renewed`] |
 //! | notices of changes, each passed on to all that wait for it | [`Notices`] |
 
 mod credentials;
+mod defects;
 mod dial;
 mod exposure;
 mod failure;
@@ -44,6 +46,7 @@ mod url;
 mod verifier;
 
 pub use credentials::{Credentials, Password, Secret};
+pub use defects::{Defect, Version};
 pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
 pub use failure::{Failure, Product, Refusal, unfit};

@@ -34,9 +34,9 @@ pub enum SimulateCommand {
     Compare(CompareArgs),
 }
 
-/// The kind of store that is simulated.
+/// A store that is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StoreKind {
+pub enum Simulated {
     /// etcd, where the store ends leases, and looks for them twice a second.
     #[value(help = "Leases, which etcd ends")]
     Etcd,
@@ -44,10 +44,21 @@ pub enum StoreKind {
     #[cfg(feature = "zookeeper")]
     #[value(name = "zookeeper", help = "Sessions, which ZooKeeper ends tick by tick")]
     ZooKeeper,
-    /// Kubernetes, where candidates judge the leases in a record.
-    #[cfg(feature = "kubernetes")]
+    /// Kubernetes. There, and on all that follow, candidates judge the leases in a record.
     #[value(help = "Leases that the candidates judge by their own clocks")]
     Kubernetes,
+    /// Consul.
+    #[value(help = "The same, in its keys")]
+    Consul,
+    /// MariaDB and MySQL.
+    #[value(name = "mariadb", help = "The same, in a table")]
+    MariaDb,
+    /// PostgreSQL.
+    #[value(name = "postgresql", help = "The same, in a table")]
+    PostgreSql,
+    /// Redis and Valkey.
+    #[value(help = "The same, in its keys")]
+    Redis,
 }
 
 const NETWORK: &str = "Network and store";
@@ -75,20 +86,32 @@ pub struct NetworkArgs {
     pub between: Vec<Between>,
 
     /// Kind of store
-    #[arg(long, env = "ELECT_STORE", value_enum, value_name = "STORE", default_value_t = StoreKind::Etcd, help_heading = NETWORK)]
-    pub store: StoreKind,
+    #[arg(long, env = "ELECT_STORE", value_enum, value_name = "STORE", default_value_t = Simulated::Etcd, help_heading = NETWORK)]
+    pub store: Simulated,
 
-    /// Members of the store
+    /// Members of the store [default: 3, or 1 of a database]
     ///
-    /// From 1 to 9. They elect a leader among themselves, and need a majority.
-    #[arg(long, env = "ELECT_MEMBERS", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9), help_heading = NETWORK)]
-    pub members: u8,
+    /// From 1 to 9. They elect a leader among themselves, and need a majority. MariaDB, PostgreSQL and Redis have one
+    /// that takes writes.
+    #[arg(long, env = "ELECT_MEMBERS", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9), help_heading = NETWORK)]
+    pub members: Option<u8>,
 
     /// How often the store looks for leases that are over
     ///
-    /// The default is 500ms for etcd, and 2s for ZooKeeper: there it is tickTime. Kubernetes does not look.
+    /// The default is 500ms for etcd, and 2s for ZooKeeper: there it is tickTime. The others do not look.
     #[arg(long, env = "ELECT_TICK", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = NETWORK)]
     pub tick: Option<Duration>,
+}
+
+impl NetworkArgs {
+    /// Returns the number of the store's members.
+    pub fn members(&self) -> u8 {
+        let usual = match self.store {
+            Simulated::MariaDb | Simulated::PostgreSql | Simulated::Redis => 1,
+            _ => 3,
+        };
+        self.members.unwrap_or(usual)
+    }
 }
 
 /// The lease.

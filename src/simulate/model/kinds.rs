@@ -4,16 +4,13 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use elect_api::Candidate;
-#[cfg(feature = "kubernetes")]
 use elect_api::ElectionName;
 use elect_simulation::queue::{self, Looks, Queue};
 use elect_simulation::replicas::State;
 use elect_simulation::{Chance, NodeId};
 
 use super::queue_seat::{Proof, QueueSeat};
-#[cfg(feature = "kubernetes")]
 use super::record::Shelf;
-#[cfg(feature = "kubernetes")]
 use super::record_seat::RecordSeat;
 use super::seat::{Asked, Seat, Told};
 use super::setup::Setup;
@@ -55,15 +52,13 @@ impl Kind for InQueue {
     }
 }
 
-/// A store with a record that candidates judge.
-#[cfg(feature = "kubernetes")]
+/// A store with a record that candidates judge: all but etcd and ZooKeeper.
 #[derive(Clone, Debug)]
 pub struct OnRecord {
     /// The name of the election.
     pub election: ElectionName,
 }
 
-#[cfg(feature = "kubernetes")]
 impl Kind for OnRecord {
     type Seat = RecordSeat;
     type State = Shelf;

@@ -10,16 +10,13 @@ mod candidate;
 mod election;
 mod kinds;
 mod queue_seat;
-#[cfg(feature = "kubernetes")]
 mod record;
-#[cfg(feature = "kubernetes")]
 mod record_seat;
 mod seat;
 mod setup;
 
 pub use candidate::{Candidate, Process, Tree};
 pub use election::{Leases, candidacy};
-#[cfg(feature = "kubernetes")]
 pub use kinds::OnRecord;
 pub use kinds::{InQueue, Kind};
 pub use queue_seat::{Proof, QueueSeat};

@@ -14,10 +14,8 @@ use elect_system::path;
 
 pub use self::script::{Cast, between_those};
 use crate::election::timing::TimingOptions;
-use crate::simulate::args::{LeaseArgs, NetworkArgs, RoundTrip, StoreKind, parse_trip};
-#[cfg(feature = "kubernetes")]
-use crate::simulate::model::OnRecord;
-use crate::simulate::model::{InQueue, Leases, Proof, Setup};
+use crate::simulate::args::{LeaseArgs, NetworkArgs, RoundTrip, Simulated, parse_trip};
+use crate::simulate::model::{InQueue, Leases, OnRecord, Proof, Setup};
 
 /// The factor by which members wait longer between messages if no fault can separate them.
 const CALM: u32 = 10;
@@ -37,7 +35,7 @@ pub struct Leased {
 /// # Errors
 /// Such a lease leaves no time to renew it.
 pub fn leases(
-    kind: StoreKind,
+    kind: Simulated,
     network: &NetworkArgs,
     lease: &LeaseArgs,
     (ttl, stops_within): (Duration, Option<Duration>),
@@ -50,7 +48,7 @@ pub fn leases(
     };
     let setup = Setup { options, lease: Lease::Timed(facts(kind).1), stops_within };
     setup.timing()?;
-    let mut replicas = Replicas::of(network.members.into());
+    let mut replicas = Replicas::of(network.members().into());
     if !is_troubled {
         replicas.election_timeout *= CALM;
         replicas.heartbeat *= CALM;
@@ -61,11 +59,14 @@ pub fn leases(
         Box::new(Leases { kind, setup, replicas })
     };
     let election: Box<dyn Election> = match kind {
-        StoreKind::Etcd => queue(500, Proof::Renewal),
+        Simulated::Etcd => queue(500, Proof::Renewal),
         #[cfg(feature = "zookeeper")]
-        StoreKind::ZooKeeper => queue(2000, Proof::Session),
-        #[cfg(feature = "kubernetes")]
-        StoreKind::Kubernetes => {
+        Simulated::ZooKeeper => queue(2000, Proof::Session),
+                Simulated::Kubernetes
+        | Simulated::Consul
+        | Simulated::MariaDb
+        | Simulated::PostgreSql
+        | Simulated::Redis => {
             let kind = OnRecord { election: "simulated".parse()? };
             Box::new(Leases { kind, setup: setup.clone(), replicas })
         }
@@ -76,20 +77,23 @@ pub fn leases(
 /// The name of the store, for people.
 pub fn store(network: &NetworkArgs) -> String {
     let (kind, _) = facts(network.store);
-    match network.members {
+    match network.members() {
         1 => format!("{kind} with one member"),
         members => format!("{kind} with {members} members"),
     }
 }
 
 /// The name of a kind of store, and its cadence of renewals.
-const fn facts(kind: StoreKind) -> (&'static str, Cadence) {
+const fn facts(kind: Simulated) -> (&'static str, Cadence) {
     match kind {
-        StoreKind::Etcd => ("etcd", Cadence::LEASE),
+        Simulated::Etcd => ("etcd", Cadence::LEASE),
         #[cfg(feature = "zookeeper")]
-        StoreKind::ZooKeeper => ("ZooKeeper", Cadence::SESSION),
-        #[cfg(feature = "kubernetes")]
-        StoreKind::Kubernetes => ("Kubernetes", Cadence::RECORD),
+        Simulated::ZooKeeper => ("ZooKeeper", Cadence::SESSION),
+                Simulated::Kubernetes => ("Kubernetes", Cadence::RECORD),
+        Simulated::Consul => ("Consul", Cadence::RECORD),
+        Simulated::MariaDb => ("MariaDB", Cadence::RECORD),
+        Simulated::PostgreSql => ("PostgreSQL", Cadence::RECORD),
+        Simulated::Redis => ("Redis", Cadence::RECORD),
     }
 }
 
@@ -151,13 +155,21 @@ mod tests {
     fn leases_are_as_the_stores_have_them() {
         let stores = [
             #[cfg(feature = "etcd")]
-            ("etcd://localhost", StoreKind::Etcd),
+            ("etcd://localhost", Simulated::Etcd),
             #[cfg(feature = "zookeeper")]
-            ("zk://localhost", StoreKind::ZooKeeper),
+            ("zk://localhost", Simulated::ZooKeeper),
+            #[cfg(feature = "consul")]
+            ("consul://localhost", Simulated::Consul),
+            #[cfg(feature = "mariadb")]
+            ("mariadb://me@localhost/jobs", Simulated::MariaDb),
+            #[cfg(feature = "postgresql")]
+            ("postgresql://me@localhost/jobs", Simulated::PostgreSql),
+            #[cfg(feature = "redis")]
+            ("redis://localhost", Simulated::Redis),
         ];
-        for (url, kind) in stores {
+        for (url, store) in stores {
             let url: BackendUrl = url.parse().unwrap();
-            assert_eq!(connect(&url).unwrap().profile().lease, Lease::Timed(facts(kind).1));
+            assert_eq!(connect(&url).unwrap().profile().lease, Lease::Timed(facts(store).1), "{url}");
         }
     }
 

@@ -1,13 +1,11 @@
 //! How the next candidate learns that the leader has left.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::pin::Pin;
-use std::thread;
 
 use elect_api::{Candidate, Error};
 use elect_record::table::{Body, Key, Put, Table, TableDocuments, Tag};
 use elect_record::{Document, Documents as _, Holder, Name, Purpose, Record, Swapped};
+use elect_testkit::fault::{Mode, TcpProxy};
 use elect_testkit::servers::MariaDb;
 use elect_testkit::{election, poll_n_eagerly, run};
 
@@ -185,13 +183,14 @@ fn a_wait_that_was_dropped_leaves_neither_a_lock_nor_a_connection() {
 fn no_wake_is_needed() {
     run("no wakes", async {
         let server = MariaDb::start();
-        let deaf = deaf(server.address());
+        let deaf = TcpProxy::start(server.address());
+        deaf.requests(Mode::Misspell("GET_LOCK"));
         table(&url(&server)).prepare().await.expect("the right to make it");
         server
             .ask("CREATE USER one@'%' WITH MAX_USER_CONNECTIONS 1; GRANT ALL ON jobs.* TO one@'%'");
         let stranger = format!("SELECT GET_LOCK({}, 0); SELECT SLEEP(600)", lock("conformance"));
         let one = format!("mariadb://one@{}/jobs", server.address());
-        let refused = format!("mariadb://elect@{deaf}/jobs");
+        let refused = format!("mariadb://elect@{}/jobs", deaf.address());
         for (why, leader, next, statements) in [
             ("a stranger has the lock", url(&server), url(&server), Some(stranger)),
             ("no second connection", url(&server), one, None),
@@ -238,40 +237,4 @@ async fn hand_over<T: Table>(why: &str, leader: &TableDocuments<T>, next: &Table
     assert!(poll_n_eagerly(1000, &mut wait).await.is_none(), "{why}: it has not left");
     write(None, Purpose::Leave).await;
     wait.await.unwrap_or_else(|error| panic!("{why}: {error}"));
-}
-
-/// A way to a server that knows no named locks, as a cluster may refuse them.
-fn deaf(server: SocketAddr) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    thread::spawn(move || {
-        for client in listener.incoming() {
-            let (client, server) = (client.expect("a client"), TcpStream::connect(server));
-            let server = server.expect("the server");
-            let clone = |stream: &TcpStream| stream.try_clone().expect("a stream");
-            let back = (clone(&server), clone(&client));
-            thread::spawn(move || pass(back.0, back.1, |_| {}));
-            thread::spawn(move || pass(client, server, forget_locks));
-        }
-    });
-    address
-}
-
-fn forget_locks(bytes: &mut [u8]) {
-    let name = b"GET_LOCK";
-    for at in 0..(bytes.len() + 1).saturating_sub(name.len()) {
-        if bytes[at..].starts_with(name) {
-            bytes[at] = b'X';
-        }
-    }
-}
-
-fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut [u8])) {
-    let mut bytes = [0; 8192];
-    while let Ok(1..=8192) = from.read(&mut bytes).map(|length| {
-        change(&mut bytes[..length]);
-        let sent = to.write_all(&bytes[..length]);
-        if sent.is_ok() { length } else { 0 }
-    }) {}
-    let _ = to.shutdown(Shutdown::Both);
 }

@@ -82,6 +82,42 @@ fn each_start_of_the_server_is_another_epoch() {
     });
 }
 
+/// In each of them rows may be missing that were acknowledged.
+#[test]
+fn a_table_whose_rows_were_replaced_is_another_epoch() {
+    run("another table", async {
+        let server = Postgres::start();
+        let url = format!("postgresql://elect@{}/postgres", server.address());
+        let table = elect_postgresql::table(&url).expect("a good URL");
+        table.prepare().await.expect("the right to make it");
+        for (change, is_there) in [
+            ("VACUUM FULL elect.document", true),
+            (
+                "CREATE TABLE dump AS SELECT * FROM elect.document; TRUNCATE elect.document; \
+                 INSERT INTO elect.document SELECT * FROM dump; DROP TABLE dump",
+                true,
+            ),
+            (
+                "CREATE TABLE elect.dump (LIKE elect.document INCLUDING ALL); \
+                 INSERT INTO elect.dump SELECT * FROM elect.document; DROP TABLE elect.document; \
+                 ALTER TABLE elect.dump RENAME TO document",
+                true,
+            ),
+            ("TRUNCATE elect.document", false),
+        ] {
+            let found = table.get(ROW).await.expect("an answer");
+            let (epoch, tag) = (found.epoch.name, found.row.map(|row| row.tag));
+            let tag = put(&table, &epoch, tag.as_ref(), "old").await;
+            server.ask(change);
+            let late = table.put(ROW, &epoch, Some(&tag), &body("late")).await;
+            assert_eq!(late.expect("an answer"), Put::Conflict, "{change}");
+            let found = table.get(ROW).await.expect("an answer");
+            assert_ne!(found.epoch.name, epoch, "{change}");
+            assert_eq!(found.row.is_some(), is_there, "{change}");
+        }
+    });
+}
+
 /// The session lives on, and would hide the other servers of the URL.
 #[test]
 fn a_server_that_takes_no_writes_any_more_is_left() {

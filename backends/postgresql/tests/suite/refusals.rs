@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use elect_api::ErrorKind;
 use elect_record::table::{Body, Key, Range, Table};
 use elect_testkit::program::eventually;
-use elect_testkit::servers::{Authority, Postgres};
+use elect_testkit::fault::{Disk, Mode, TcpProxy};
+use elect_testkit::servers::{Authority, DatabaseServer as _, DatabaseSetup, PgBouncer, Postgres};
 use elect_testkit::{poll_n_eagerly, run};
 
 use crate::table;
@@ -69,6 +70,99 @@ fn a_client_that_waits_for_nothing_listens_to_nothing() {
         assert_eq!(ours.heard(ROW).row, None);
         let last = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'UNLISTEN %'";
         assert_eq!(server.ask(last), "1");
+    });
+}
+
+#[test]
+fn a_full_server_is_told_apart() {
+    run("a full server", async {
+        let server =
+            Postgres::start_with(&["max_connections=6", "superuser_reserved_connections=1"]);
+        server.ask("CREATE ROLE me LOGIN");
+        let mut held = Vec::new();
+        let full = loop {
+            let table = table(&url(&server, "me", "postgres"));
+            match table.get(ROW).await {
+                Ok(_) => held.push(table),
+                Err(error) => break error,
+            }
+            assert!(held.len() < 6, "the server has no limit");
+        };
+        assert_eq!(full.kind(), ErrorKind::Unreachable, "{full}");
+        assert!(full.to_string().contains("max_connections"), "{full}");
+    });
+}
+
+/// The server's queue of notices may be full or damaged. Candidates look at the row then.
+#[test]
+fn a_server_that_refuses_to_listen_is_polled() {
+    run("no notices", async {
+        let server = Postgres::start();
+        let way = TcpProxy::start(server.address());
+        way.requests(Mode::Misspell("LISTEN"));
+        let ours = table(&format!("postgresql://elect@{}/postgres", way.address()));
+        ours.prepare().await.expect("the right to make it");
+        assert!(ours.tells(), "no answer says otherwise yet");
+        ours.changed(Range::Row(ROW)).await.expect("a look at the row");
+        assert!(!ours.tells(), "it would wait for ever");
+        ours.get(ROW).await.expect("the session goes on");
+    });
+}
+
+/// elect sets its own limit. Behind a pooler, that of the role counts.
+#[test]
+fn the_statement_timeout_of_a_role_is_named_where_it_counts() {
+    run("a limit of the role", async {
+        let server = Postgres::start();
+        let pooler = PgBouncer::start(server.address());
+        let ours = table(&url(&server, "elect", "postgres"));
+        ours.prepare().await.expect("the right to make it");
+        let epoch = ours.get(ROW).await.expect("an answer").epoch.name;
+        let body = Body { head: "{}".to_owned(), ..Body::default() };
+        let put = ours.put(ROW, &epoch, None, &body).await.expect("an answer");
+        let elect_record::table::Put::Done(tag) = put else { panic!("{put:?}") };
+        let _held = Held::start(
+            &server,
+            "BEGIN; SELECT * FROM elect.document FOR UPDATE; SELECT pg_sleep(600)",
+        );
+        server.ask("ALTER ROLE elect SET statement_timeout = '200ms'");
+        for (address, word) in
+            [(server.address(), "pg_stat_activity"), (pooler.address(), "statement_timeout of")]
+        {
+            let ours = table(&format!("postgresql://elect@{address}/postgres"));
+            let error = ours.put(ROW, &epoch, Some(&tag), &body).await.expect_err("locked");
+            assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+            assert!(error.to_string().contains(word), "{word}: {error}");
+        }
+    });
+}
+
+/// Renewals need no more room.
+#[test]
+fn a_full_disk_is_named_and_ends_no_leadership() {
+    run("a full disk", async {
+        let disk = Disk::of_kib(120_000);
+        let setup =
+            DatabaseSetup { disk: Some(disk.path().to_owned()), ..DatabaseSetup::default() };
+        let server = Postgres::start_as(&setup);
+        let ours = table(&url(&server, "elect", "postgres"));
+        ours.prepare().await.expect("the right to make it");
+        let epoch = ours.get(ROW).await.expect("an answer").epoch.name;
+        let body = Body { head: "{}".to_owned(), ..Body::default() };
+        let put = ours.put(ROW, &epoch, None, &body).await.expect("an answer");
+        let elect_record::table::Put::Done(mut tag) = put else { panic!("{put:?}") };
+        disk.fill();
+        let letters = std::iter::repeat_with(fastrand::alphanumeric).take(1_000_000);
+        let large = Body { cells: letters.collect(), ..body.clone() };
+        let error = ours.put(ROW, &epoch, Some(&tag), &large).await.expect_err("no room");
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        assert!(error.to_string().contains("the server's disk is full"), "{error}");
+        let renewal = Body { has_same_cells: true, is_renewal: true, ..body };
+        for _ in 0..100 {
+            let put = ours.put(ROW, &epoch, Some(&tag), &renewal).await.expect("an answer");
+            let elect_record::table::Put::Done(newest) = put else { panic!("{put:?}") };
+            tag = newest;
+        }
     });
 }
 

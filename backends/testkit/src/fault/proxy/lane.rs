@@ -76,6 +76,7 @@ impl Lane {
                     self.garbler.get_or_insert_with(|| Garbler::new(garbling, count.chunks));
                 Some(garbler.garble(bytes))
             }
+            Mode::Misspell(word) if !self.has_ended => Some(misspelt(bytes, word.as_bytes())),
             _ => None,
         };
         let bytes = match &garbled {
@@ -135,4 +136,15 @@ impl Lane {
 
 fn must_retry(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+/// The bytes with another first letter in each such word.
+fn misspelt(bytes: &[u8], word: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for at in 0..bytes.len() {
+        if bytes[at..].starts_with(word) {
+            bytes[at] = b'X';
+        }
+    }
+    bytes
 }

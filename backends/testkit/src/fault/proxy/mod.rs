@@ -36,6 +36,8 @@ pub enum Mode {
     /// Passes on each chunk twice. A chunk is the result of one `read`. If the sender waits for an answer after
     /// each request, that is one write of the sender.
     Duplicate,
+    /// Misspells this word wherever it is in one chunk, so that the other side does not know it.
+    Misspell(&'static str),
     /// Changes some replies on their way. It has to start where a reply begins, and ends with the connections that
     /// are open then.
     Garble(Garbling),

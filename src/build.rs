@@ -2,10 +2,10 @@
 //!
 //! - The linker packs the relocations. They are a thirtieth of the file, and take a twentieth of the time of a start.
 //! - It leaves out the tables for unwinding, which are a tenth of the file: a release aborts instead.
-//! - It places together the functions that a run calls, which `src/build.called` lists. The kernel maps 64 KiB of a file
-//!   at once, so functions that lie scattered keep most of the file in the memory of each waiter.
-//! - A debug build has fixed addresses. Its 180,000 relocations are a third of what a start takes, and tests start elect
-//!   by the thousand.
+//! - It places together the functions that a run calls, which `src/build.called` lists. The kernel maps 64 KiB of a
+//!   file at once, so functions that lie scattered keep most of the file in the memory of each waiter.
+//! - A debug build has fixed addresses. Its 180,000 relocations are a third of what a start takes, and tests start
+//!   elect by the thousand.
 
 #![allow(clippy::disallowed_methods, reason = "it runs where elect is built, on what is there")]
 

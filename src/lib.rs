@@ -35,8 +35,8 @@
 //! - **At most one candidate leads**, under the conditions that the manual gives for commands, if the program stops its
 //!   work by the [deadline](Validity::deadline). elect cannot kill that work: beyond the deadline it may run beside the
 //!   next leader's. [`Validity::lost`] resolves in time, with the [grace](Campaign::grace) left.
-//! - **Work in a `select!` as above ends at an await**, and must reach one at least once within the grace. Work on threads
-//!   asks before each step whether more time [remains](Validity::remaining) than the step takes.
+//! - **Work in a `select!` as above ends at an await**, and must reach one at least once within the grace. Work on
+//!   threads asks before each step whether more time [remains](Validity::remaining) than the step takes.
 //! - **A shared resource gets the [token](Leadership::token)**, and refuses a smaller token than it has seen. A process
 //!   can be stopped between any check and the write that follows.
 //! - **Each store is a feature**, such as `etcd` and `file` (`Cargo.toml`). So are `cli`, the program, `selftest` and

@@ -209,7 +209,8 @@ fn has_empty_variable() -> bool {
 }
 
 /// Makes an empty variable count as unset, unless it is [refused](empty_limit). Hides values of variables in help,
-/// because a URL may carry a password. A negative number after a flag is its value, so that the flag says what it takes.
+/// because a URL may carry a password. A negative number after a flag is its value, so that the flag says what it
+/// takes.
 fn heed_variable(arg: Arg) -> Arg {
     let has_value = arg.get_long().is_some() && arg.get_action().takes_values();
     let arg = if has_value { arg.allow_negative_numbers(true) } else { arg };

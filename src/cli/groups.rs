@@ -83,7 +83,8 @@ pub struct CampaignArgs {
     /// Length of the lease [default: 15s]
     ///
     /// Another candidate replaces a leader that is cut off after this time. At least 3.6 s with the default
-    /// --kill-grace and --max-clock-drift, or 3.7 s where candidates judge leases; at most 24 h. The local disk refuses it: its leases have no time limit.
+    /// --kill-grace and --max-clock-drift, or 3.7 s where candidates judge leases; at most 24 h. The local disk refuses
+    /// it: its leases have no time limit.
     #[arg(long, env = "ELECT_TTL", value_name = "DUR", value_parser = parse_ttl, allow_hyphen_values = true, help_heading = LEASE)]
     pub ttl: Option<Duration>,
 
@@ -233,8 +234,8 @@ const HOOKS: &str = "Hooks";
 pub struct HookArgs {
     /// Command to run when leadership begins
     ///
-    /// It runs beside the command, and is dead before another candidate can lead. If the command ends first, elect leads
-    /// until the hook has ended. elect splits CMD into words as a shell does, and executes it without a shell.
+    /// It runs beside the command, and is dead before another candidate can lead. If the command ends first, elect
+    /// leads until the hook has ended. elect splits CMD into words as a shell does, and executes it without a shell.
     #[arg(long, env = "ELECT_ON_ELECTED", value_name = "CMD", value_hint = ValueHint::CommandString, allow_hyphen_values = true, help_heading = HOOKS, hide_short_help = true)]
     pub on_elected: Option<CommandLine>,
 

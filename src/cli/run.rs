@@ -56,9 +56,9 @@ pub struct RunFlags {
     /// Exit at once if another candidate leads
     ///
     /// On Consul, Kubernetes, MariaDB, PostgreSQL and Redis a leader that died looks alive at first. There elect waits
-    /// until it has seen the leader renew its lease, which takes a sixth of the TTL. If it sees no renewal, it waits until
-    /// the lease is over, which takes the TTL and two looks more. Where such a store may have lost the record of a leader,
-    /// elect waits for 60 s, and says so.
+    /// until it has seen the leader renew its lease, which takes a sixth of the TTL. If it sees no renewal, it waits
+    /// until the lease is over, which takes the TTL and two looks more. Where such a store may have lost the record of
+    /// a leader, elect waits for 60 s, and says so.
     #[arg(short, long, env = "ELECT_NO_WAIT", value_parser = BoolishValueParser::new(), help_heading = ELECTION)]
     pub no_wait: bool,
 
@@ -71,8 +71,8 @@ pub struct RunFlags {
 
     /// Exit code without leadership
     ///
-    /// elect exits with this code if -n is given or --wait ran out, for one of three reasons. Another candidate leads, the
-    /// election is paused, or the priority is 0. With code 0, elect prints nothing.
+    /// elect exits with this code if -n is given or --wait ran out, for one of three reasons. Another candidate leads,
+    /// the election is paused, or the priority is 0. With code 0, elect prints nothing.
     #[arg(
         short = 'E',
         long,
@@ -105,8 +105,8 @@ pub struct RunFlags {
 
     /// Time between the stop signal and SIGKILL [default: 4/15 of TTL, else 4s]
     ///
-    /// The time is for a lost lease, and for processes left behind. --stop-timeout is for a stop that a person asks for.
-    /// On the local disk, which has no TTL, the default is 4 s.
+    /// The time is for a lost lease, and for processes left behind. --stop-timeout is for a stop that a person asks
+    /// for. On the local disk, which has no TTL, the default is 4 s.
     #[arg(short, long, env = "ELECT_KILL_GRACE", value_name = "DUR", value_parser = parse_duration, allow_hyphen_values = true, help_heading = LEASE)]
     pub kill_grace: Option<Duration>,
 
@@ -158,9 +158,9 @@ pub struct RunFlags {
 
     /// Stop the command after so long [default: never]
     ///
-    /// The time counts from each start of the command; at least 10 ms. Then the command gets the signal of -s. KILL comes
-    /// after --stop-timeout, or without it after the time of -k. elect exits as the command does. --restart does not start
-    /// the command again, and a key of --once stays open.
+    /// The time counts from each start of the command; at least 10 ms. Then the command gets the signal of -s. KILL
+    /// comes after --stop-timeout, or without it after the time of -k. elect exits as the command does. --restart does
+    /// not start the command again, and a key of --once stays open.
     #[arg(long, env = "ELECT_MAX_RUN", value_name = "DUR", value_parser = parse_limit, allow_hyphen_values = true, help_heading = COMMAND, hide_short_help = true)]
     pub max_run: Option<Duration>,
 

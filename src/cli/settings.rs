@@ -194,8 +194,8 @@ impl Layers<'_> {
         }
     }
 
-    /// Settles two flags that are both set: the one from the nearer layer wins. The other one is dropped by the function
-    /// beside its name.
+    /// Settles two flags that are both set: the one from the nearer layer wins. The other one is dropped by the
+    /// function beside its name.
     ///
     /// # Errors
     /// If both come from the same layer.

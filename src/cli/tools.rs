@@ -53,7 +53,8 @@ pub enum ConfigCommand {
 pub struct SetArgs {
     /// File to write [default: that of all users]
     ///
-    /// Without it, root writes /etc/elect/config.yaml, and another user the file of its own that `elect help run` lists.
+    /// Without it, root writes /etc/elect/config.yaml, and another user the file of its own that `elect help run`
+    /// lists.
     #[arg(long, env = "ELECT_FILE", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub file: Option<PathBuf>,
 

@@ -63,8 +63,8 @@ fn start(command: &[OsString], token: &str, log: &Log) -> u8 {
 /// The exit code of `get` if the key has no value.
 const NOTHING: u8 = 1;
 
-/// Prints the value as it was written, and returns 0. Returns [`NOTHING`] if there is no value. A name of an election of
-/// which nothing is known may be a typing error.
+/// Prints the value as it was written, and returns 0. Returns [`NOTHING`] if there is no value. A name of an election
+/// of which nothing is known may be a typing error.
 ///
 /// # Errors
 /// The store refuses, does not answer, or keeps no values; stdout cannot be written.

@@ -89,8 +89,8 @@ fn is_of_default_store(command: &Command, origins: &Origins) -> bool {
     origins.is_of_default_store() && !(inherits && has_store_of_leader())
 }
 
-/// Returns the remark that the user has named no store, unless the subcommand says so itself. A table does, in its first
-/// line. `run` and `selftest` are often meant for one machine.
+/// Returns the remark that the user has named no store, unless the subcommand says so itself. A table does, in its
+/// first line. `run` and `selftest` are often meant for one machine.
 fn by_default(command: &Command, origins: &Origins, log: &Log) -> Option<String> {
     let is_said = match command {
         Command::Run(_) | Command::Sidecar(_) => true,

@@ -95,8 +95,8 @@ impl HealthPlan {
     }
 }
 
-/// Checks that candidates queue in this store. `what` is the flag or the command that requires a queue. Without a queue,
-/// a candidate neither sees the waiting candidates nor lets another one pass.
+/// Checks that candidates queue in this store. `what` is the flag or the command that requires a queue. Without a
+/// queue, a candidate neither sees the waiting candidates nor lets another one pass.
 ///
 /// # Errors
 /// [`ConfigError::Orderless`].

@@ -150,8 +150,8 @@ fn is_elect(word: &str) -> bool {
     word == "elect" || word.ends_with("/elect")
 }
 
-/// Returns the store that these words assign to `ELECT_BACKEND`. The words come from a crontab or a unit, or stand before
-/// a command.
+/// Returns the store that these words assign to `ELECT_BACKEND`. The words come from a crontab or a unit, or stand
+/// before a command.
 fn assigned(words: &[String]) -> Option<BackendUrl> {
     let variable = format!("{VARIABLES}BACKEND=");
     let value = words.iter().find_map(|word| {

@@ -8,7 +8,8 @@ use elect_api::Error;
 use super::{BackendUrl, CampaignPlan, ConfigError};
 use crate::stores;
 
-/// A label that marks the leader among those who take part. Each change is a bounded attempt, and nothing is tried again.
+/// A label that marks the leader among those who take part. Each change is a bounded attempt, and nothing is tried
+/// again.
 #[async_trait]
 pub trait PodLabel: Send + Sync {
     /// What is labelled, for people.

@@ -340,8 +340,8 @@ impl Guardian {
         }
     }
 
-    /// Kills what a dead guardian has left, once. If no process of it runs any more, the raised priority ends before the
-    /// last ones are reaped (see [`Before::lowered`](super::priority::Before::lowered)).
+    /// Kills what a dead guardian has left, once. If no process of it runs any more, the raised priority ends before
+    /// the last ones are reaped (see [`Before::lowered`](super::priority::Before::lowered)).
     fn sweep_once(&mut self) -> Option<Found> {
         let now = clock::now();
         let found = self.enclosure.sweep(&with_helpers(&self.spare))?;

@@ -10,9 +10,9 @@ use super::pass::Found;
 /// The time until the next pass if the last one found no new process. A process that sleeps uninterruptibly, or is
 /// halted by a tracer, may go on without any news.
 const AGAIN: Duration = Duration::from_millis(20);
-/// How long the dead of a pid namespace are reaped while there is killing, as its init waits for that. A tree that is not
-/// gone by then may fork faster than it is killed. It can do that only while its dead are reaped, as that makes room for
-/// new processes.
+/// How long the dead of a pid namespace are reaped while there is killing, as its init waits for that. A tree that is
+/// not gone by then may fork faster than it is killed. It can do that only while its dead are reaped, as that makes
+/// room for new processes.
 const REAP_AT_ONCE: Duration = Duration::from_millis(200);
 /// How long the same processes must live before the dead are reaped all the same. In that case no process
 /// forks, and a living one may wait for just that reaping, as the init of a pid namespace waits for its dead.
@@ -22,7 +22,8 @@ const THE_SAME: Duration = Duration::from_millis(100);
 const SETTLED: Duration = Duration::from_millis(20);
 /// How long the first of several deaths waits for the last one at most.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
-/// How many of the dead stay unreaped, apart from the last moment: an eighth of the process ids that the kernel gives out by default.
+/// How many of the dead stay unreaped, apart from the last moment: an eighth of the process ids that the kernel gives
+/// out by default.
 const MOST_DEAD: u32 = 4096;
 
 /// The results of the passes so far.
@@ -70,8 +71,8 @@ impl KillLoop {
         })
     }
 
-    /// Returns whether the dead stay unreaped at `now`, so that no new process can take their places, and so that they are
-    /// reaped together once the last one is dead: see [`Before::lowered`](super::priority::Before::lowered).
+    /// Returns whether the dead stay unreaped at `now`, so that no new process can take their places, and so that they
+    /// are reaped together once the last one is dead: see [`Before::lowered`](super::priority::Before::lowered).
     /// `is_awaited` says that a living one may wait for the reaping.
     pub(super) fn keeps_the_dead(&self, now: Boottime, is_awaited: bool) -> bool {
         let (Some(since), Some(last)) = (self.since, self.last) else { return false };

@@ -123,8 +123,8 @@ impl Drop for Writer {
 ///
 /// # Errors
 /// The path cannot be read: the process that held it open is gone, and with it the lease. A
-/// [`Doubt`](elect_system::path::Doubt) is within the error if a stranger may have put the file there. The lease ends by a
-/// clock that is not this process's, so its instants mean nothing here.
+/// [`Doubt`](elect_system::path::Doubt) is within the error if a stranger may have put the file there. The lease ends
+/// by a clock that is not this process's, so its instants mean nothing here.
 pub fn read(path: &Path, owner: Option<u32>) -> io::Result<Option<LeadershipView>> {
     let mut bytes = [0; LENGTH];
     let mut file = path::look(path, owner.as_slice())?;

@@ -75,10 +75,10 @@ impl Before {
 
     /// Does `work` with the former attributes in the raised thread, and raises the thread again.
     ///
-    /// A tree is reaped like this once no process of it runs. If another process has looked at a thread in `/proc`, that
-    /// thread removes the entry from the kernel's cache as it ends. The kernel has the reaper wait for that in a busy
-    /// loop. At a real-time priority, the reaper would keep the thread from the processor for a second. While a process
-    /// of the tree runs, that process could keep a reaper of ordinary priority from killing.
+    /// A tree is reaped like this once no process of it runs. If another process has looked at a thread in `/proc`,
+    /// that thread removes the entry from the kernel's cache as it ends. The kernel has the reaper wait for that in a
+    /// busy loop. At a real-time priority, the reaper would keep the thread from the processor for a second. While a
+    /// process of the tree runs, that process could keep a reaper of ordinary priority from killing.
     pub(super) fn lowered<T>(self, work: impl FnOnce() -> T) -> T {
         self.give_back();
         let done = work();

@@ -69,8 +69,8 @@ pub(super) fn is_needed() -> bool {
     nix::unistd::geteuid().is_root() && got == 0 && sets[0] & (1 << CAP_KILL) == 0
 }
 
-/// Tries to kill a process of another user by a signal helper. The process is a child that changes its user, as a command
-/// may. If it cannot change its user, a command cannot either, except by a program with that right.
+/// Tries to kill a process of another user by a signal helper. The process is a child that changes its user, as a
+/// command may. If it cannot change its user, a command cannot either, except by a program with that right.
 ///
 /// # Errors
 /// The child cannot be killed in this way, as in a user namespace, or the trial fails.

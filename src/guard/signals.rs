@@ -340,8 +340,8 @@ pub fn end_by(signal: Signal, to: SignalTo) {
 }
 
 /// Sends `signal` to every process of the command's group, and to the command itself if it has left that group. If
-/// elect itself may not signal them, `signal_helper` does. A missing process is no failure. Returns whether the signal was
-/// permitted, as far as the kernel tells.
+/// elect itself may not signal them, `signal_helper` does. A missing process is no failure. Returns whether the signal
+/// was permitted, as far as the kernel tells.
 pub(super) fn signal_command(
     command: i32,
     signal: i32,

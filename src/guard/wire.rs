@@ -366,7 +366,8 @@ pub(super) fn receive(
 /// Takes the descriptors of a message. A message without descriptors leaves `holds` as they are.
 ///
 /// The command inherits the marks among them under their numbers in this process. So they get high numbers, lest a
-/// script's `exec 6>file` close one. The numbers rise in the order of the message, as the kernel releases them by number.
+/// script's `exec 6>file` close one. The numbers rise in the order of the message, as the kernel releases them by
+/// number.
 fn take_holds(header: &libc::msghdr, holds: &mut [Option<OwnedFd>; MOST_HOLDS]) {
     let mut received = [const { None }; MOST_HOLDS];
     // SAFETY: the kernel filled the header and the buffer it points to. CMSG_FIRSTHDR returns null or a complete

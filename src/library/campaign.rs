@@ -106,10 +106,10 @@ impl Campaign {
     /// A leadership may be lost again before a busy program sees it. Its validity tells.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the options contradict each other or the store. [`Error::Unreached`] if the store never answered, or
-    /// answered and took no entry. [`Error::Refused`] if it refuses. If this campaign has led before, a refusal is
-    /// [`Error::Unreached`]. [`Error::Failed`] if this machine does not permit leading. Once the store has given a
-    /// place, the campaign waits through outages and refusals.
+    /// [`Error::Invalid`] if the options contradict each other or the store. [`Error::Unreached`] if the store never
+    /// answered, or answered and took no entry. [`Error::Refused`] if it refuses. If this campaign has led before, a
+    /// refusal is [`Error::Unreached`]. [`Error::Failed`] if this machine does not permit leading. Once the store has
+    /// given a place, the campaign waits through outages and refusals.
     ///
     /// # Cancellation
     /// Dropping the future leaves the election in the background, within seconds, even in the instant of a win. So a

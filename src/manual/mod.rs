@@ -67,8 +67,9 @@ pub fn is_nearly(word: &str, page: &str) -> bool {
 /// If no section has the words as given, spaces and hyphens are ignored: "timezone" finds "time zone". If that fails
 /// too, phrases are split into words: "disk full" finds "full disk".
 ///
-/// The page whose name is the word in the plural, or in the singular, comes first, then sections with exactly this heading. Next are sections with the words in their heading, then sections with
-/// the most matches. Matches inside other words count only if no section has a word that begins with them.
+/// The page whose name is the word in the plural, or in the singular, comes first, then sections with exactly this
+/// heading. Next are sections with the words in their heading, then sections with the most matches. Matches inside
+/// other words count only if no section has a word that begins with them.
 pub fn search(words: &[String]) -> Vec<SearchHit> {
     let found = |words: &[String], form: fn(&str) -> String| {
         let words: Vec<String> = words.iter().map(|word| form(word)).collect();

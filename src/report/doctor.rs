@@ -126,8 +126,8 @@ impl From<&Endpoint> for EndpointReport {
 }
 
 impl DoctorReport {
-    /// Returns the report for people without the store's location and promise, fitted to a terminal of this width. The findings
-    /// come last.
+    /// Returns the report for people without the store's location and promise, fitted to a terminal of this width. The
+    /// findings come last.
     pub fn table(&self, width: Option<usize>) -> String {
         let mut text = String::new();
         if let Some(id) = &self.store_id {

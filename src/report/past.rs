@@ -188,8 +188,8 @@ impl KeyReport {
         }
     }
 
-    /// Adds the leaderships that ran for this key and left it open, or were undone. If nothing else is known of the key's
-    /// run, the last of them becomes that run, unless it was undone.
+    /// Adds the leaderships that ran for this key and left it open, or were undone. If nothing else is known of the
+    /// key's run, the last of them becomes that run, unless it was undone.
     #[must_use]
     pub fn after(mut self, leaderships: &[Record]) -> Self {
         let left_open = |run: &&Record| {

@@ -197,7 +197,8 @@ async fn cut_off(scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
     duel.follows(Some(at), "the command was dead before the lease ended").await
 }
 
-/// Waits until the candidate has sent nothing for this span. Returns how often data of the candidate has arrived so far.
+/// Waits until the candidate has sent nothing for this span. Returns how often data of the candidate has arrived so
+/// far.
 async fn silence(proxy: &Proxy, span: Duration) -> u64 {
     loop {
         let heard = proxy.heard();

@@ -1,5 +1,5 @@
-//! What people use on databases, with their clients and a shell: a lock of a session, and a row with the time until which
-//! it is locked, as ShedLock keeps one.
+//! What people use on databases, with their clients and a shell: a lock of a session, and a row with the time until
+//! which it is locked, as ShedLock keeps one.
 
 use std::ffi::OsString;
 use std::fs;

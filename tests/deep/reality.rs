@@ -1,5 +1,5 @@
-//! elect's fail-over as it is simulated, beside real ones: medians of the time from the last sign of a leader's command to
-//! the first of the next one's.
+//! elect's fail-over as it is simulated, beside real ones: medians of the time from the last sign of a leader's command
+//! to the first of the next one's.
 
 use std::sync::Mutex;
 use std::thread;
@@ -19,8 +19,8 @@ const TTL: Duration = Duration::from_secs(5);
 const RUNS: usize = 15;
 const S: Duration = Duration::from_secs(1);
 
-/// From the last sign of the leader's command to the next one's, of real runs. Each has a process of its own: a client's
-/// threads stay in the network in which they began.
+/// From the last sign of the leader's command to the next one's, of real runs. Each has a process of its own: a
+/// client's threads stay in the network in which they began.
 fn measured(name: &str, kind: Kind, at_once: usize) -> Times {
     let test = format!("store::real::{}::{name}", format!("{kind:?}").to_lowercase());
     let (left, times) = (Mutex::new(RUNS), Mutex::new(Vec::new()));

@@ -1,5 +1,5 @@
-//! The program, driven from outside as its users drive it. The rooms are those of the program: its guardian, the engine,
-//! the stores, and what people type and read.
+//! The program, driven from outside as its users drive it. The rooms are those of the program: its guardian, the
+//! engine, the stores, and what people type and read.
 
 mod cli;
 mod engine;

@@ -132,8 +132,8 @@ impl Candidate {
     pub fn is_foreign(&self) -> bool {
         self.host.is_empty()
     }
-    /// Returns whether two candidates are known to run different commands, although their users did not both choose the name of
-    /// the election.
+    /// Returns whether two candidates are known to run different commands, although their users did not both choose the
+    /// name of the election.
     pub fn is_of_another_job(&self, other: &Self) -> bool {
         matches!((self.work, other.work), (Some(ours), Some(theirs))
             if ours.hash != theirs.hash && !(ours.named && theirs.named))

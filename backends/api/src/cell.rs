@@ -38,13 +38,14 @@ impl Cell<'_> {
     /// The greatest length of a cell, in bytes: 64 KiB.
     pub const LONGEST: usize = 64 * 1024;
 
-    /// Returns whether a write to this cell survives a power cut. The history need not, because durable writes take time.
-    /// Without the history the choice of the next leader is less exact, and nothing else is wrong.
+    /// Returns whether a write to this cell survives a power cut. The history need not, because durable writes take
+    /// time. Without the history the choice of the next leader is less exact, and nothing else is wrong.
     pub const fn lasts(self) -> bool {
         !matches!(self, Self::History)
     }
 
-    /// Returns whether a change of this cell ends the wake of a seat that has read it, and the wake of [`Store::changed`].
+    /// Returns whether a change of this cell ends the wake of a seat that has read it, and the wake of
+    /// [`Store::changed`].
     pub const fn is_watched(self) -> bool {
         matches!(self, Self::Once | Self::Control)
     }

@@ -18,7 +18,8 @@ pub struct Profile {
     /// The id of the store in which this process takes part: the requested one, or else the first one that it has
     /// entered. `None` while the id is not known, and where the location alone identifies the store.
     pub id: Option<StoreId>,
-    /// Whether each server proves by its certificate that it has the name in the URL, so that no proxy can take its place.
+    /// Whether each server proves by its certificate that it has the name in the URL, so that no proxy can take its
+    /// place.
     pub checks_names: bool,
     /// What is unsafe about the store, the way to it and the credentials, as far as that shows before any request.
     pub cautions: Vec<Finding>,

@@ -156,9 +156,9 @@ pub enum Removal<'a> {
     /// The entry of a candidate that crashed, whose command tree is proven dead. The next candidate can lead once it is
     /// removed. If the death of a process frees its place, there is nothing to remove.
     Crashed(&'a Ticket),
-    /// The entry of the leader that has this token. The store tells its holder nothing (law 13). If the holder lives, its
-    /// command may run beside the next leader's command, until the holder finds out. The caller knows that the holder is
-    /// gone, or a person accepts that risk.
+    /// The entry of the leader that has this token. The store tells its holder nothing (law 13). If the holder lives,
+    /// its command may run beside the next leader's command, until the holder finds out. The caller knows that the
+    /// holder is gone, or a person accepts that risk.
     Leader {
         /// The token of the leader.
         token: Token,

@@ -101,7 +101,8 @@ impl ConsulTable {
         beginnings.for_each(|key| transaction.read(&self.keys().row(key)));
         let found = session.transact("select", self.keys(), &transaction).await?;
         let found = found.ok_or(Failure::Odd("a read that conflicts"))?;
-        // If the id is another one by now, the rows of before are gone. A leader has to know that at once, so it is no error.
+        // If the id is another one by now, the rows of before are gone. A leader has to know that at once, so it is no
+        // error.
         if session.store().is_none() && found.iter().any(|pair| pair.key == self.keys().id()) {
             return Err(Failure::Refused(Refusal::OtherStore));
         }
@@ -226,7 +227,8 @@ impl Table for ConsulTable {
             }
         };
         if expected > 0 && matches!(put, Err(Failure::Refused(Refusal::OtherStore))) {
-            // A leader then reads the row, and finds it gone. A candidate that writes again needs a session that is refused.
+            // A leader then reads the row, and finds it gone. A candidate that writes again needs a session that is
+            // refused.
             if !session.is_doubted.swap(true, Ordering::Relaxed) {
                 return Ok(Put::Conflict);
             }

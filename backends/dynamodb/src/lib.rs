@@ -3,8 +3,8 @@
 //! # Theory of operation
 //!
 //! This crate is a [`Table`](elect_record::table::Table). `elect_record` builds an election store on top of it, and
-//! documents who leads, for how long, and how lost requests are handled. The items, by partition key `election` and sort
-//! key `document`:
+//! documents who leads, for how long, and how lost requests are handled. The items, by partition key `election` and
+//! sort key `document`:
 //!
 //! ```text
 //! ELECTION  DOCUMENT               tag, head, cells      a row with short cells, or none
@@ -17,8 +17,8 @@
 //! DynamoDB bills each kilobyte that an item has, and a leader writes its row every few seconds. So cells that would
 //! make a row longer than that are written once, before the row, as an item of their own. A renewal leaves them alone.
 //!
-//! **A read** is consistent: it shows each write that was acknowledged before it. If the row names an item of cells that
-//! is gone, another writer has replaced both, and the row is read again.
+//! **A read** is consistent: it shows each write that was acknowledged before it. If the row names an item of cells
+//! that is gone, another writer has replaced both, and the row is read again.
 //!
 //! **Nothing acknowledged is lost**: DynamoDB answers once two of three copies are on disk. A table with replicas in
 //! other regions that are only eventually consistent is refused, as each region would grant the same write.

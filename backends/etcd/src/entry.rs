@@ -27,8 +27,8 @@ pub(crate) struct Entry {
 struct Leading {
     /// Milliseconds since 1970.
     since: u64,
-    /// Whether the entry states `since`, or may state it. elect writes it only once, so that a full store, which takes no
-    /// writes, still keeps its leader.
+    /// Whether the entry states `since`, or may state it. elect writes it only once, so that a full store, which takes
+    /// no writes, still keeps its leader.
     states_since: bool,
 }
 

@@ -185,8 +185,8 @@ impl Link {
         self.members[member].host().to_string()
     }
 
-    /// Connects to a member with what the files hold now. A member that does not take that gets what served last, because
-    /// files and servers are renewed one after the other.
+    /// Connects to a member with what the files hold now. A member that does not take that gets what served last,
+    /// because files and servers are renewed one after the other.
     async fn reach(
         &self,
         member: usize,

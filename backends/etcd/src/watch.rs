@@ -70,8 +70,8 @@ pub(crate) struct Watch {
 impl Watch {
     /// Starts a watch for all events after `revision`.
     ///
-    /// A `loud` watch wakes once if it breaks off after etcd has confirmed it. A watch that replaces a broken one is not
-    /// loud: otherwise each one would cause the next without end.
+    /// A `loud` watch wakes once if it breaks off after etcd has confirmed it. A watch that replaces a broken one is
+    /// not loud: otherwise each one would cause the next without end.
     fn start(
         client: Client,
         generation: u64,

@@ -44,7 +44,8 @@ impl Api {
         )
     }
 
-    /// Sends a request about one Lease, or about all. A 404 or 409 about a Lease is no error: it is returned as a status.
+    /// Sends a request about one Lease, or about all. A 404 or 409 about a Lease is no error: it is returned as a
+    /// status.
     pub(crate) async fn ask(
         &self,
         verb: Verb,

@@ -2,8 +2,8 @@
 //!
 //! # Theory of operation
 //!
-//! This crate stores documents. `elect_record` builds an election store on top of them, and documents who leads, for how
-//! long, and how lost requests are handled. Each document is a Lease of `coordination.k8s.io/v1`:
+//! This crate stores documents. `elect_record` builds an election store on top of them, and documents who leads, for
+//! how long, and how lost requests are handled. Each document is a Lease of `coordination.k8s.io/v1`:
 //!
 //! ```text
 //! NAME             the record: its spec as client-go writes it, elect's part in the annotation elect/record

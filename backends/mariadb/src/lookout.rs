@@ -1,9 +1,9 @@
 //! How the next candidate notices that the leader has left, without a look at the row.
 //!
-//! The session of the leader holds a named lock of the server, and releases it once the row says that there is no leader.
-//! The next candidate waits for the lock on a connection of its own, as a session that waits cannot serve other requests.
-//! The lock proves nothing: a candidate that is woken looks at the row. A candidate that cannot wait for the lock only
-//! looks again and again.
+//! The session of the leader holds a named lock of the server, and releases it once the row says that there is no
+//! leader. The next candidate waits for the lock on a connection of its own, as a session that waits cannot serve other
+//! requests. The lock proves nothing: a candidate that is woken looks at the row. A candidate that cannot wait for the
+//! lock only looks again and again.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};

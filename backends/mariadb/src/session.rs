@@ -70,7 +70,8 @@ impl Session {
         self.ask_then(operation, statement, None).await
     }
 
-    /// Asks, and releases a lock, or takes it a moment later, if that has written one row. No caller waits for the lock.
+    /// Asks, and releases a lock, or takes it a moment later, if that has written one row. No caller waits for the
+    /// lock.
     pub(crate) async fn ask_then(
         &self,
         operation: &'static str,

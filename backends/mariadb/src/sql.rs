@@ -222,8 +222,8 @@ pub(crate) fn release(lock: &str) -> String {
     format!("DO RELEASE_LOCK({lock})")
 }
 
-/// Waits for the end of a lock of another session, for 8 s at most. The answer is [`ENDED`] if it has ended. A lock that
-/// is free is left alone, so that a leader gets it.
+/// Waits for the end of a lock of another session, for 8 s at most. The answer is [`ENDED`] if it has ended. A lock
+/// that is free is left alone, so that a leader gets it.
 pub(crate) fn wait(lock: &str) -> String {
     format!(
         "SELECT IF(IS_FREE_LOCK({lock}), 'free', CASE GET_LOCK({lock}, 8) \
@@ -236,8 +236,8 @@ pub(crate) const ENDED: &str = "ended";
 pub(crate) const LASTS: &str = "lasts";
 
 const NONE_TEXT: &str = "'none'";
-/// Whether the server never was a replica, as a replica that takes over may have lost the table. MySQL tells that only if
-/// its transactions have numbers: it then has executed none of another server.
+/// Whether the server never was a replica, as a replica that takes over may have lost the table. MySQL tells that only
+/// if its transactions have numbers: it then has executed none of another server.
 const VIRGIN: &str = "/*M! @@gtid_slave_pos = '' */ \
                       /*!80000 (@@gtid_mode = 'ON' AND @@gtid_executed NOT LIKE '%,%' \
                       AND (@@gtid_executed = '' OR @@gtid_executed LIKE CONCAT(@@server_uuid, ':%'))) */";

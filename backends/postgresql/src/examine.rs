@@ -179,7 +179,8 @@ mod tests {
         ] {
             let server = Server { version: version.to_owned(), ..Server::default() };
             let found = of_server("a:1", &server, true);
-            let said: String = found.iter().map(|it| format!("{} {}", it.what, it.way_out)).collect();
+            let said: String =
+                found.iter().map(|it| format!("{} {}", it.what, it.way_out)).collect();
             assert_eq!(found.is_empty(), words.is_empty(), "{version}: {said}");
             assert!(words.iter().all(|word| said.contains(word)), "{version}: {said}");
         }

@@ -24,8 +24,8 @@ const VARIABLES: &[(&str, &str)] = &[
     ("user", "PGUSER"),
 ];
 
-/// Settings of libpq that elect does not heed, each with its variable. They mean another server, or more safety than elect
-/// would give. The last is the value, or its beginning, that elect heeds all the same.
+/// Settings of libpq that elect does not heed, each with its variable. They mean another server, or more safety than
+/// elect would give. The last is the value, or its beginning, that elect heeds all the same.
 const UNHEEDED: [(&str, &str, &str); 10] = [
     ("channel_binding", "PGCHANNELBINDING", "prefer"),
     ("gssencmode", "PGGSSENCMODE", "prefer"),

@@ -30,7 +30,8 @@ pub(crate) struct Sql {
 pub(crate) const COLUMNS: &str =
     "election text, document text, tag bigint, head bytea, cells bytea";
 
-/// The cluster, its timeline, and the start of the server in hexadecimal, as in `0123456789abcdef-00000001-6531d1fb2a40`.
+/// The cluster, its timeline, and the start of the server in hexadecimal, as in
+/// `0123456789abcdef-00000001-6531d1fb2a40`.
 const HISTORY: &str = "(SELECT lpad(to_hex(system_identifier), 16, '0') FROM pg_control_system()) || '-' || \
                        left(pg_walfile_name(pg_current_wal_lsn()), 8) || '-' || \
                        to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint)";

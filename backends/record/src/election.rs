@@ -77,7 +77,8 @@ impl Election {
         }
     }
 
-    /// The content of a new record in the place of the missing one. If the old one was removed by hand, fences and values may still exist.
+    /// The content of a new record in the place of the missing one. If the old one was removed by hand, fences and
+    /// values may still exist.
     pub(crate) async fn new_record(&self, missing: Record) -> Result<Record, Error> {
         let (version, data) = self.data().await?;
         Ok(Record { token: data.epoch, has_epochs: version > 0, ..missing })

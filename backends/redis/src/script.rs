@@ -50,8 +50,8 @@ end
 return found
 ";
 
-/// Answers whether the row is written. Those who wait are told first, as that may be refused, and hear of it afterwards:
-/// nothing comes between the steps of a script.
+/// Answers whether the row is written. Those who wait are told first, as that may be refused, and hear of it
+/// afterwards: nothing comes between the steps of a script.
 const PUT: &str = r"
 if epoch ~= ARGV[2] or tag_of(redis.call('HGET', key, ARGV[1])) ~= ARGV[3] then return 0 end
 for place = 7, #ARGV do

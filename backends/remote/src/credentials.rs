@@ -59,8 +59,8 @@ impl Password {
     pub const OPTIONS: &[&str] = &["password-file"];
 
     /// Finds the password in the URL or the environment, in this order: `USER:PASSWORD@` in the URL; the option
-    /// `password-file` or `token-file` of the URL; the variables `ELECT_PASSWORD` and `ELECT_PASSWORD_FILE`. The first line of a file
-    /// is the password.
+    /// `password-file` or `token-file` of the URL; the variables `ELECT_PASSWORD` and `ELECT_PASSWORD_FILE`. The first
+    /// line of a file is the password.
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] if the password file cannot be read, has no password in its first line, or may

@@ -1,9 +1,9 @@
-//! The proxy on the way to a server, which a configuration or the environment names. It opens a tunnel, in which only the
-//! server can read.
+//! The proxy on the way to a server, which a configuration or the environment names. It opens a tunnel, in which only
+//! the server can read.
 //!
 //! hyper speaks CONNECT, and hyper-util SOCKS 5. hyper-util's `Tunnel` speaks CONNECT too, but hides the status of the
-//! answer. Its `Matcher` reads `NO_PROXY` as curl does. Programs in Go, and so elect, have other rules: an entry may have
-//! a port or be `*.a.b`, and `.a.b` does not mean `a.b`.
+//! answer. Its `Matcher` reads `NO_PROXY` as curl does. Programs in Go, and so elect, have other rules: an entry may
+//! have a port or be `*.a.b`, and `.a.b` does not mean `a.b`.
 
 use std::future::ready;
 use std::io::ErrorKind::NotConnected;

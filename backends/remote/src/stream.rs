@@ -13,8 +13,8 @@ use crate::Trouble;
 /// The number of a server's first bytes that are kept: enough to recognize a protocol.
 const KEPT: usize = 16;
 
-/// The number of bytes that one task reads before others get their turn. A reader of frames keeps each frame until it is
-/// taken, and a frame of nine bytes takes some hundreds in memory.
+/// The number of bytes that one task reads before others get their turn. A reader of frames keeps each frame until it
+/// is taken, and a frame of nine bytes takes some hundreds in memory.
 const TURN: usize = 64 << 10;
 
 /// A record of the newest connection. Copies share it.
@@ -133,8 +133,8 @@ impl AsyncWrite for Stream {
 
 /// A connection below TLS.
 ///
-/// After the other side has hung up, writes succeed without effect. So the reader learns of the end, and first reads the
-/// last bytes of the other side. They may be the reason: a TLS alert, or the answer of a web server.
+/// After the other side has hung up, writes succeed without effect. So the reader learns of the end, and first reads
+/// the last bytes of the other side. They may be the reason: a TLS alert, or the answer of a web server.
 pub(crate) struct Tcp {
     stream: TcpStream,
     witness: Witness,

@@ -55,8 +55,8 @@ pub(crate) async fn examine(settings: &Arc<Settings>, clock: Clock) -> Examinati
             least: grants().filter_map(|grants| grants.least).max(),
             greatest: grants().filter_map(|grants| grants.greatest).min(),
         },
-        // A client cannot see the time-out of another's session. None is longer than the greatest. Sessions end in turns
-        // of a tick, and the greatest time-out is 20 ticks by default.
+        // A client cannot see the time-out of another's session. None is longer than the greatest. Sessions end in
+        // turns of a tick, and the greatest time-out is 20 ticks by default.
         longest_ending: grants().filter_map(|grants| grants.greatest).max().map(|it| it * 5 / 4),
         supplies: Vec::new(),
         findings,

@@ -16,9 +16,9 @@ pub(crate) type Variable = fn(&str) -> Option<String>;
 
 /// The user and its passwords, which come from where a URL or the environment says.
 ///
-/// ZooKeeper takes any password: another one is another user. So where a password is renewed we come with the one before
-/// it, too, as what was made before belongs to that one: it does not matter which of both is known first. Whom new nodes
-/// belong to then the rights above them say ([`Settings::options`](crate::settings::Settings::options)).
+/// ZooKeeper takes any password: another one is another user. So where a password is renewed we come with the one
+/// before it, too, as what was made before belongs to that one: it does not matter which of both is known first. Whom
+/// new nodes belong to then the rights above them say ([`Settings::options`](crate::settings::Settings::options)).
 #[derive(Debug)]
 pub(crate) struct Login {
     url: Url,

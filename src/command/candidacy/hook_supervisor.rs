@@ -20,8 +20,8 @@ use crate::report::{LOST, Outcome};
 /// A command tree and the processes that elect runs beside it. The guardian of the tree does not know about them.
 ///
 /// A hook of `--on-elected` belongs to the leadership. It lives on when the command has ended or is started again, and
-/// it gets the deadlines of the tree and the descriptors that hold the lease. The tree counts as empty only when that hook and any
-/// running health command are dead as well.
+/// it gets the deadlines of the tree and the descriptors that hold the lease. The tree counts as empty only when that
+/// hook and any running health command are dead as well.
 ///
 /// While one of them lives, the guardian has no ticket. It could redeem the ticket before they are dead. So if elect
 /// crashes in that time, the lease ends by its TTL.

@@ -129,9 +129,9 @@ const MARGIN: Duration = Duration::from_secs(1);
 
 /// `elect resign --force`: removes the entry of a leader that does not hand over.
 ///
-/// The caller has asked a leader that is an `elect run` before. This function waits until the leader has handed over, or
-/// until its lease must be over. It removes an entry that is still there if the lease is over, if the entry would never
-/// end, or if `force` says so. It returns when the entry is gone, or when the time of the client is over.
+/// The caller has asked a leader that is an `elect run` before. This function waits until the leader has handed over,
+/// or until its lease must be over. It removes an entry that is still there if the lease is over, if the entry would
+/// never end, or if `force` says so. It returns when the entry is gone, or when the time of the client is over.
 ///
 /// # Errors
 /// The holder of the entry lives, or the store refuses access.

@@ -197,8 +197,8 @@ impl Asking<'_> {
         Ok(all.into_iter().collect())
     }
 
-    /// Returns whether the election has a history. Without a control cell something else is kept: what leaders wrote, or
-    /// a fence.
+    /// Returns whether the election has a history. Without a control cell something else is kept: what leaders wrote,
+    /// or a fence.
     async fn has_past(&self, name: &ElectionName, is_asked: bool) -> anyhow::Result<bool> {
         if !is_asked {
             return Ok(true);
@@ -250,8 +250,8 @@ impl Asking<'_> {
     }
 }
 
-/// Returns the room that is taken with this election, in bytes. A client that may write to the store can fill any number
-/// of elections with any number of entries.
+/// Returns the room that is taken with this election, in bytes. A client that may write to the store can fill any
+/// number of elections with any number of entries.
 fn room_with(before: usize, seen: &ElectionSnapshot) -> Result<usize, NoRoom> {
     let each = |entry: &Entry| {
         let Candidate { id, host, command, containment, .. } = &entry.candidate;

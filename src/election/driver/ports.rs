@@ -117,7 +117,8 @@ pub fn no_inbox() -> Inbox {
     unbounded_channel().1
 }
 
-/// The observer, which informs people and knows what the engine does not. An observer that wraps another one must pass on all calls.
+/// The observer, which informs people and knows what the engine does not. An observer that wraps another one must pass
+/// on all calls.
 pub trait Observer: Send {
     /// Reports something that people may want to know.
     fn news(&mut self, news: News);

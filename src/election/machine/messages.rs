@@ -29,7 +29,8 @@ pub struct Rules {
     pub insists: bool,
     /// Whether the store has admitted an earlier candidacy.
     pub let_in: LetIn,
-    /// The greatest token of this process in this election before this candidacy. A win with a smaller token is refused.
+    /// The greatest token of this process in this election before this candidacy. A win with a smaller token is
+    /// refused.
     pub floor: Option<Token>,
     /// Whether the command runs for a `--once` key.
     pub once: bool,
@@ -262,8 +263,8 @@ pub enum News {
         /// The number of entries ahead: the leader and the earlier waiters.
         ahead: usize,
     },
-    /// Only time tells whether the candidates ahead are dead, or whether another candidate leads. The candidate waits so
-    /// much longer for that, also if its own wait is over.
+    /// Only time tells whether the candidates ahead are dead, or whether another candidate leads. The candidate waits
+    /// so much longer for that, also if its own wait is over.
     InDoubt(Doubt),
     /// The candidate leads.
     Leading(Token),

@@ -417,7 +417,8 @@ impl Machine {
         }
     }
 
-    /// Refuses a win with a smaller token than before. The store has gone back, and others may have seen greater tokens.
+    /// Refuses a win with a smaller token than before. The store has gone back, and others may have seen greater
+    /// tokens.
     fn refuse_token(&mut self, now: Boottime, token: Token) {
         let floor = self.rules.floor.unwrap_or(token);
         let what = format!(

@@ -389,8 +389,8 @@ impl Machine {
         }
     }
 
-    /// The time to report that the candidate still waits although its wait is over or no candidate seems to lead, unless
-    /// that was reported.
+    /// The time to report that the candidate still waits although its wait is over or no candidate seems to lead,
+    /// unless that was reported.
     pub(super) fn doubt_is_told(&self) -> Option<Boottime> {
         let (since, false) = self.contact.doubt? else { return None };
         let end = match self.rules.wait {

@@ -290,8 +290,8 @@ impl Enclosure {
         list.is_some_and(|list| children::are_dead(list) == Ok(true)) && self.is_empty()
     }
 
-    /// Returns whether a living process in the enclosure may wait until the dead are reaped, as the init of a pid namespace
-    /// does, or whether nothing tells that all are dead.
+    /// Returns whether a living process in the enclosure may wait until the dead are reaped, as the init of a pid
+    /// namespace does, or whether nothing tells that all are dead.
     pub(super) fn awaits_reaping(&self) -> bool {
         self.list.is_none() || matches!(self.walls, Walls::Namespace(_))
     }

@@ -128,7 +128,8 @@ impl GuardianProcess {
         self.has_dead = true;
     }
 
-    /// Reaps what is dead before a user's signal is passed on, which goes to what the command has left once it has ended.
+    /// Reaps what is dead before a user's signal is passed on, which goes to what the command has left once it has
+    /// ended.
     pub(super) fn reap_at_once(&mut self) {
         self.kill_loop.reaped();
         self.reap();

@@ -14,7 +14,8 @@ const MOST: usize = 64;
 const MOST_STREAMS: usize = 16;
 
 /// The room for connections, and for those among them that read events. A further client takes the place of the oldest
-/// that reads no events. An ordinary page takes milliseconds, and a probe of the service must not wait for slow clients.
+/// that reads no events. An ordinary page takes milliseconds, and a probe of the service must not wait for slow
+/// clients.
 pub(super) struct Connections {
     room: Arc<Semaphore>,
     /// The clients, the oldest first.

@@ -119,8 +119,8 @@ pub struct StatusSnapshot {
 /// A source of information about the other candidates.
 #[async_trait]
 pub trait ElectionWatcher: Send + Sync {
-    /// Returns the newest snapshot. Asks the store for a newer one if it is due, or if the last one was asked for before
-    /// the candidate's own state `turned`. Does not wait long for it.
+    /// Returns the newest snapshot. Asks the store for a newer one if it is due, or if the last one was asked for
+    /// before the candidate's own state `turned`. Does not wait long for it.
     ///
     /// # Cancellation
     /// May be dropped at any time.

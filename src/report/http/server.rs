@@ -157,8 +157,8 @@ const SEND_BUFFER: usize = 32 * 1024;
 /// The receive buffer of a connection, in bytes; the kernel doubles this value too.
 const RECEIVE_BUFFER: usize = 8 * 1024;
 /// The time after which the kernel ends a connection whose client acknowledges nothing, in milliseconds. Its own choice
-/// is a quarter of an hour. A reader of events that vanishes without a word keeps its place for this long after the next
-/// heartbeat.
+/// is a quarter of an hour. A reader of events that vanishes without a word keeps its place for this long after the
+/// next heartbeat.
 const UNACKNOWLEDGED: u32 = 20_000;
 
 /// A listening socket. Clients that connect before the server starts wait for it.

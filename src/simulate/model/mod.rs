@@ -1,7 +1,8 @@
 //! elect in the simulated world of [`elect_simulation`].
 //!
 //! A [`Candidate`] combines the real machine and the real ladder. It is a plain state without processes, threads or a
-//! clock. It holds a [`Seat`]: one in a [`Queue`](elect_simulation::queue::Queue) of leases, or the real seat of stores that keep records.
+//! clock. It holds a [`Seat`]: one in a [`Queue`](elect_simulation::queue::Queue) of leases, or the real seat of stores
+//! that keep records.
 //!
 //! Tests explore all possible runs of a few candidates. [`Leases`] lets candidates run in the simulated world, on a
 //! store that several members keep.

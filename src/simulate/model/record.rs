@@ -1,4 +1,5 @@
-//! This file models documents that are changed by compare-and-swap, as all stores but etcd and ZooKeeper keep them. The store knows no time.
+//! This file models documents that are changed by compare-and-swap, as all stores but etcd and ZooKeeper keep them. The
+//! store knows no time.
 //!
 //! The model is a pure function of requests. A watch is answered once the document has changed.
 

@@ -3,8 +3,8 @@
 //! The functions here turn data into text, without any input or output. The same data give the same bytes on every
 //! machine.
 //!
-//! One place for each output escapes text from users: `canvas` for terminals, `markup` for SVG and HTML. The markup that
-//! is always the same is in templates, which `page` fills: `page.html`, `picture.svg` and `patterns.svg`.
+//! One place for each output escapes text from users: `canvas` for terminals, `markup` for SVG and HTML. The markup
+//! that is always the same is in templates, which `page` fills: `page.html`, `picture.svg` and `patterns.svg`.
 //!
 //! No drawing library is used. No SVG library also writes HTML, and no chart library leaves the choice of light and
 //! dark to the reader.

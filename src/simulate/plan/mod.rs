@@ -28,9 +28,9 @@ pub struct Leased {
     pub election: Box<dyn Election>,
 }
 
-/// Makes an election with leases of this length, on this kind of store. If faults can separate the store's members, they
-/// send heartbeats as often as real members do. If not, most heartbeats would change nothing. Then the members send a
-/// tenth of them, so that a run takes less time.
+/// Makes an election with leases of this length, on this kind of store. If faults can separate the store's members,
+/// they send heartbeats as often as real members do. If not, most heartbeats would change nothing. Then the members
+/// send a tenth of them, so that a run takes less time.
 ///
 /// # Errors
 /// Such a lease leaves no time to renew it.
@@ -62,7 +62,7 @@ pub fn leases(
         Simulated::Etcd => queue(500, Proof::Renewal),
         #[cfg(feature = "zookeeper")]
         Simulated::ZooKeeper => queue(2000, Proof::Session),
-                Simulated::Kubernetes
+        Simulated::Kubernetes
         | Simulated::Consul
         | Simulated::MariaDb
         | Simulated::PostgreSql
@@ -89,7 +89,7 @@ const fn facts(kind: Simulated) -> (&'static str, Cadence) {
         Simulated::Etcd => ("etcd", Cadence::LEASE),
         #[cfg(feature = "zookeeper")]
         Simulated::ZooKeeper => ("ZooKeeper", Cadence::SESSION),
-                Simulated::Kubernetes => ("Kubernetes", Cadence::RECORD),
+        Simulated::Kubernetes => ("Kubernetes", Cadence::RECORD),
         Simulated::Consul => ("Consul", Cadence::RECORD),
         Simulated::MariaDb => ("MariaDB", Cadence::RECORD),
         Simulated::PostgreSql => ("PostgreSQL", Cadence::RECORD),
@@ -169,7 +169,11 @@ mod tests {
         ];
         for (url, store) in stores {
             let url: BackendUrl = url.parse().unwrap();
-            assert_eq!(connect(&url).unwrap().profile().lease, Lease::Timed(facts(store).1), "{url}");
+            assert_eq!(
+                connect(&url).unwrap().profile().lease,
+                Lease::Timed(facts(store).1),
+                "{url}"
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! The hand-over among many waiting candidates, beside the hand-over among two, in turns on the same store. It should
-//! be the business of one waiter. Requests of an idle crowd (ZooKeeper's pings, renewals on databases) are subtracted, so
-//! the counted requests are the hand-over's.
+//! be the business of one waiter. Requests of an idle crowd (ZooKeeper's pings, renewals on databases) are subtracted,
+//! so the counted requests are the hand-over's.
 
 use std::thread;
 use std::time::Duration;

@@ -86,7 +86,8 @@ fn go_follows_an_elect_that_is_stopped() {
     stopped_elect("wrapper and guardian", |elect| vec![elect.pid(), elect.guardian()]);
 }
 
-/// It ran, and stood still until elect led. It thinks that it leads until it has failed to renew for its `RenewDeadline`.
+/// It ran, and stood still until elect led. It thinks that it leads until it has failed to renew for its
+/// `RenewDeadline`.
 fn go_goes_on(name: &str, meanwhile: impl FnOnce(&Scene)) {
     let scene = Scene::new();
     let [mut go, elect] = go_leads(&scene);

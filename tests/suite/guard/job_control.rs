@@ -100,8 +100,8 @@ fn stopped(processes: &[i32]) {
     });
 }
 
-/// In a script, `timeout` and elect are in the background of the terminal, and `timeout` is deaf to what stops those who
-/// want it.
+/// In a script, `timeout` and elect are in the background of the terminal, and `timeout` is deaf to what stops those
+/// who want it.
 #[test]
 fn timeout_ends_a_job_that_wants_the_terminal() {
     for (flags, wants) in [("", "read x"), ("", "exec stty sane"), ("--max-run 1h", "read x")] {

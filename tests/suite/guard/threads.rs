@@ -1,5 +1,5 @@
-//! Commands with threads. The kernel has the reaper of a process wait in a busy loop for a thread that is about to go. A
-//! reaper at a real-time priority would keep that thread from the processor for a second.
+//! Commands with threads. The kernel has the reaper of a process wait in a busy loop for a thread that is about to go.
+//! A reaper at a real-time priority would keep that thread from the processor for a second.
 
 use elect_testkit::fault::Traced;
 use elect_testkit::program::{children, name};

@@ -23,6 +23,20 @@ mod laws {
     elect_testkit::table_laws!(ground: tells, fails, loses, denies);
 }
 
+/// Behind a pooler in transaction mode, which passes on no notices.
+mod pooled {
+    use elect_testkit::Servers;
+    use elect_testkit::servers::{PgBouncer, Postgres};
+    use elect_testkit::table::{DatabaseGround, Ground};
+
+    async fn ground(servers: Servers) -> impl Ground {
+        let ground = DatabaseGround::<Postgres, _>::with_table(servers, crate::table).await;
+        ground.behind(PgBouncer::start)
+    }
+
+    elect_testkit::table_laws!(ground: fails, loses);
+}
+
 mod elections {
     use elect_testkit::servers::Postgres;
     use elect_testkit::table::DatabaseBench;

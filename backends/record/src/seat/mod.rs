@@ -243,7 +243,8 @@ impl RecordSeat {
             if matches!(kept, Kept::Removed) {
                 // The guardian must see the new ticket before the next entry exists.
                 self.vacate(None).await?;
-                // A list may leave the waiter out, as its label is lost. Without this, each look would leave one behind.
+                // A list may leave the waiter out, as its label is lost. Without this, each look would leave one
+                // behind.
                 self.election.remove_waiter(self.nonce, Purpose::Enter).await?;
                 self.start_over();
                 self.rank = None;

@@ -17,8 +17,8 @@ use crate::{
 
 /// The pause between the first two looks at a row that may change.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The first pause after a wake without news, where candidates look again and again. The connection of a leader that dies
-/// ends a moment before its guardian gives the lease up.
+/// The first pause after a wake without news, where candidates look again and again. The connection of a leader that
+/// dies ends a moment before its guardian gives the lease up.
 const PAUSE_AFTER_WAKE: Duration = Duration::from_millis(25);
 /// The longest pause between two looks. With 4 s, the next candidate would follow the leader of a lease of 60 s after
 /// 2.4 s in the mean, and not after 0.8 s. With leases of 15 s, refreshes come before the pauses are so long.
@@ -26,8 +26,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause before each look at a row of one's own, and before each look for requests. The usual time between two
 /// refreshes is shorter, so a refresh shows the change first, as a rule.
 const LAZY_PAUSE: Duration = Duration::from_secs(4);
-/// The time after which a new leader first asks for notices. Short commands end before. The leader may learn of a request
-/// that much later.
+/// The time after which a new leader first asks for notices. Short commands end before. The leader may learn of a
+/// request that much later.
 const DELAY: Duration = Duration::from_millis(500);
 
 /// The documents of all elections in a table.
@@ -122,8 +122,8 @@ impl<T: Table> TableDocuments<T> {
         }
     }
 
-    /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look shows news. The
-    /// pauses grow from the `first`. The renewals of others are no news, so pauses grow in spite of them.
+    /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look shows news.
+    /// The pauses grow from the `first`. The renewals of others are no news, so pauses grow in spite of them.
     async fn watch<'n, F>(
         &self,
         range: Range<'_>,

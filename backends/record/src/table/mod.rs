@@ -14,10 +14,10 @@
 //! # Epochs
 //!
 //! Some stores lose writes that they have acknowledged, for example if an asynchronous replica takes over. An *epoch*
-//! names the history that a reply comes from, and changes with each such loss. Each record says in which epoch its lease
-//! was last proven, and [`Table::put`] writes only in the epoch in which the row was read. A record of another epoch is
-//! [doubted](crate::Record::doubt). The adapter waits for [`LONGEST_LEASE`] before it takes such a record, since the
-//! store may have forgotten a leader. So the promise holds if the old primary accepts no write any more.
+//! names the history that a reply comes from, and changes with each such loss. Each record says in which epoch its
+//! lease was last proven, and [`Table::put`] writes only in the epoch in which the row was read. A record of another
+//! epoch is [doubted](crate::Record::doubt). The adapter waits for [`LONGEST_LEASE`] before it takes such a record,
+//! since the store may have forgotten a leader. So the promise holds if the old primary accepts no write any more.
 
 /// How to make elect use another store.
 #[doc = include_str!("add_a_store.md")]
@@ -122,9 +122,9 @@ pub trait Table: Send + Sync {
         std::future::pending().await
     }
 
-    /// Returns when the leader of an election may have given its place up, or lost its connection. Only a candidate calls
-    /// this that does not lead, and has no waiter before it. A table that does not [tell](Table::tells) may miss any
-    /// change here, and may return without one, though not again and again: the candidate looks beside this call.
+    /// Returns when the leader of an election may have given its place up, or lost its connection. Only a candidate
+    /// calls this that does not lead, and has no waiter before it. A table that does not [tell](Table::tells) may miss
+    /// any change here, and may return without one, though not again and again: the candidate looks beside this call.
     ///
     /// # Errors
     /// As [`Table::changed`].
@@ -135,8 +135,8 @@ pub trait Table: Send + Sync {
         self.changed(Range::Row(Key { election, document: Key::LEADER })).await
     }
 
-    /// Returns when the requests in a row may have changed ([`Body::has_request`]), or the row was removed. A table that
-    /// has one kind of notices wakes for each change of the row.
+    /// Returns when the requests in a row may have changed ([`Body::has_request`]), or the row was removed. A table
+    /// that has one kind of notices wakes for each change of the row.
     ///
     /// # Errors
     /// As [`Table::changed`].
@@ -252,8 +252,8 @@ impl Tag {
     }
 }
 
-/// The content of a row: two lines of text with no character below U+0020, which come back byte for byte. In the rows of
-/// documents each is JSON.
+/// The content of a row: two lines of text with no character below U+0020, which come back byte for byte. In the rows
+/// of documents each is JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// What each renewal changes, some hundred bytes.
@@ -268,8 +268,8 @@ pub struct Body {
     pub is_renewal: bool,
     /// Whether the write changes what people ask of an election. False in rows that were read.
     pub has_request: bool,
-    /// Whether the writer leads the election after this write. `None` if the write does not decide that, and in rows that
-    /// were read. A table may hold something of the server's for a leader.
+    /// Whether the writer leads the election after this write. `None` if the write does not decide that, and in rows
+    /// that were read. A table may hold something of the server's for a leader.
     pub leads: Option<bool>,
 }
 
@@ -316,7 +316,8 @@ pub struct Rows {
     pub rows: Vec<NamedRow>,
 }
 
-/// Marks of the notices of a row: each changes with a notice, and never returns. `None` while the table does not listen.
+/// Marks of the notices of a row: each changes with a notice, and never returns. `None` while the table does not
+/// listen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// The mark of the notices for [`Table::changed`].

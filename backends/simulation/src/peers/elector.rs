@@ -30,8 +30,8 @@ pub struct RaftOptions {
     pub check_quorum: bool,
     /// `NuRaft`'s priorities, one for each candidate. A candidate with priority 0 never leads. A node stands only if
     /// its own priority is at least its target, and votes only for a candidate whose priority is. The target starts at
-    /// the greatest priority. Each time-out without a leader, except the first, lowers it by a fifth, and by 10 at least.
-    /// (`docs/leader_election_priority.md` and `raft_server` of eBay/NuRaft.)
+    /// the greatest priority. Each time-out without a leader, except the first, lowers it by a fifth, and by 10 at
+    /// least. (`docs/leader_election_priority.md` and `raft_server` of eBay/NuRaft.)
     pub priorities: Option<Vec<u32>>,
 }
 

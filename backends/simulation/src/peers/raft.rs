@@ -1,7 +1,8 @@
 //! Raft's leader election: the candidate with the votes of a majority leads for a term.
 //!
 //! Diego Ongaro and John Ousterhout, "In Search of an Understandable Consensus Algorithm", USENIX ATC 2014; Ongaro,
-//! "Consensus: Bridging Theory and Practice", Stanford 2014 (the thesis: pre-vote 9.6, stickiness 4.2.3, check-quorum 6.2).
+//! "Consensus: Bridging Theory and Practice", Stanford 2014 (the thesis: pre-vote 9.6, stickiness 4.2.3, check-quorum
+//! 6.2).
 //!
 //! A follower that hears no leader for a random time becomes a candidate of the next term, and asks all members for
 //! their vote. Each member votes once in a term, so no two lead in one term. A leader that is cut off leads on in its

@@ -1,7 +1,7 @@
 //! Ring: the node with the greatest id leads, and each node sends only to the next one.
 //!
-//! Ernest Chang and Rosemary Roberts, "An Improved Algorithm for Decentralized Extrema-Finding in Circular Configurations of
-//! Processes", Communications of the ACM 22, 1979.
+//! Ernest Chang and Rosemary Roberts, "An Improved Algorithm for Decentralized Extrema-Finding in Circular
+//! Configurations of Processes", Communications of the ACM 22, 1979.
 //!
 //! A node that suspects the leader sends its id around. A node passes a greater id on. It holds back a lesser id, and
 //! sends its own instead, unless it has done so already. A node that gets its own id back leads, and sends that news

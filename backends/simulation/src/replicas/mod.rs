@@ -1,7 +1,7 @@
 //! A store of several members that copy each other: which of them leads, and which clients it can serve.
 //!
-//! A store is a [`State`] that answers requests. Its [members](Member) are nodes of the world behind the candidates. They
-//! elect a leader by [Raft](crate::peers::raft), with pre-vote and check-quorum, as etcd does:
+//! A store is a [`State`] that answers requests. Its [members](Member) are nodes of the world behind the candidates.
+//! They elect a leader by [Raft](crate::peers::raft), with pre-vote and check-quorum, as etcd does:
 //!
 //! - A client asks any member. A follower passes the request on to the leader that it knows, and the answer comes back
 //!   the same way. A member without a leader does not answer, so the client has to time out and ask another one.
@@ -55,7 +55,8 @@ pub trait State: Clone + Debug {
     /// A message to a client: an answer, or an event of a watch. An answer says which request it belongs to.
     type Reply: Clone + Debug;
 
-    /// Takes a request, and returns the messages to clients. Everything due was done by [`advance`](Self::advance) before.
+    /// Takes a request, and returns the messages to clients. Everything due was done by [`advance`](Self::advance)
+    /// before.
     fn apply(
         &mut self,
         now: Duration,
@@ -113,8 +114,8 @@ impl Replicas {
     /// Checks the settings.
     ///
     /// # Errors
-    /// [`Senseless::Members`] without a member, or with too many. [`Senseless::TooLong`] and [`Senseless::TooShort`] for a
-    /// heartbeat that does not fit the time-out.
+    /// [`Senseless::Members`] without a member, or with too many. [`Senseless::TooLong`] and [`Senseless::TooShort`]
+    /// for a heartbeat that does not fit the time-out.
     pub fn check(&self) -> Result<(), Senseless> {
         if !(1..=MOST_MEMBERS).contains(&self.members) {
             return Err(Senseless::Members { members: self.members, most: MOST_MEMBERS });

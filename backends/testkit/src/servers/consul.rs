@@ -21,7 +21,8 @@ const TOKEN: &str = "00000000-0000-0000-0000-0000000000aa";
 /// One server, as most tests have it.
 pub type Consul = Servers<1>;
 
-/// Running servers, so many unless a test says other. They know the token of a user by its name: see [`Servers::token`].
+/// Running servers, so many unless a test says other. They know the token of a user by its name: see
+/// [`Servers::token`].
 #[derive(Debug)]
 pub struct Servers<const COUNT: usize> {
     members: Vec<Server>,

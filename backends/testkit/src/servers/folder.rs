@@ -29,8 +29,8 @@ pub(super) const AS_ANOTHER_USER: [&str; 12] = [
     "--",
 ];
 
-/// Returns a folder for a server with an empty folder `data` in it, and the words before its programs. It is on the disk
-/// of this folder, if one is named.
+/// Returns a folder for a server with an empty folder `data` in it, and the words before its programs. It is on the
+/// disk of this folder, if one is named.
 pub(super) fn new_folder(disk: Option<&Path>) -> (TempDir, Prefix) {
     let folder = disk.map_or_else(TempDir::new, TempDir::new_in).expect("a temporary folder");
     let data = folder.path().join("data");

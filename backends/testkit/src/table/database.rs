@@ -11,7 +11,7 @@ use elect_record::table::{Key, Table, TableDocuments};
 
 use super::{Ground, Rights, by_hand};
 use crate::fault::{Mode, TcpProxy};
-use crate::servers::{DatabaseServer, Part};
+use crate::servers::{DatabaseServer, Part, PgBouncer};
 use crate::sim::{Clock as _, ManualClock};
 use crate::{Bench, Servers, Stall};
 
@@ -55,6 +55,8 @@ pub struct DatabaseGround<D, T> {
     /// The server, if no other test uses it, and the copy of its data that a loss goes back to.
     own: Option<Mutex<(D, String)>>,
     proxy: Arc<TcpProxy>,
+    /// What is between the proxy and the server.
+    _pooler: Option<PgBouncer>,
 }
 
 impl<D: Database, T: Table + 'static> DatabaseGround<D, T> {
@@ -63,13 +65,13 @@ impl<D: Database, T: Table + 'static> DatabaseGround<D, T> {
         let part = D::part().filter(|_| servers == Servers::Shared);
         if let Some(Part { servers, name }) = part {
             let proxy = Arc::new(TcpProxy::start(servers[0]));
-            return Self { table, name, server: servers[0], own: None, proxy };
+            return Self { table, name, server: servers[0], own: None, proxy, _pooler: None };
         }
         let own = D::start();
         let server = own.address();
         let own = Some(Mutex::new((own, String::new())));
         let proxy = Arc::new(TcpProxy::start(server));
-        Self { table, name: "elect".to_owned(), server, own, proxy }
+        Self { table, name: "elect".to_owned(), server, own, proxy, _pooler: None }
     }
 
     /// The same, with a table that elect has made.
@@ -83,6 +85,14 @@ impl<D: Database, T: Table + 'static> DatabaseGround<D, T> {
             own.1 = own.0.back_up();
         }
         ground
+    }
+
+    /// The same, with a pooler between the proxy and the server.
+    #[must_use]
+    pub fn behind(self, start: fn(SocketAddr) -> PgBouncer) -> Self {
+        let pooler = start(self.server);
+        self.proxy.redirect(pooler.address());
+        Self { _pooler: Some(pooler), ..self }
     }
 
     /// The table, past the proxy.

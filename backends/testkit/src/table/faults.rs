@@ -128,8 +128,8 @@ pub async fn a_write_whose_answer_was_lost_is_ambiguous(ground: &dyn Ground) {
     );
 }
 
-/// A write that got no answer is not sent again, not even if the store can be reached again at once. The second one would
-/// bring back a row that was removed since.
+/// A write that got no answer is not sent again, not even if the store can be reached again at once. The second one
+/// would bring back a row that was removed since.
 pub async fn a_write_without_an_answer_is_not_sent_again(ground: &dyn Ground) {
     let [mut ours, mut theirs] = two(ground).await;
     let mut lost = 0;

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use elect_testkit::servers::ZooKeeperSetup;
 
 use super::client::{address, get, sample, wait_for_leader};
+use crate::cli::see::{Arena, Ground, on_each_table};
 use crate::prelude::*;
 
 const PACKAGE: &str = "apt-get install prometheus";
@@ -58,6 +59,24 @@ fn full_pages() -> [String; 2] {
         (renewals > 0.0 && trips >= renewals).then_some(page)
     });
     [leader, next]
+}
+
+on_each_table! {
+    a_leader_shows_its_renewals_and_their_requests
+}
+
+fn a_leader_shows_its_renewals_and_their_requests(arena: &Arena) {
+    let server = address();
+    let http = server.to_string();
+    let _leader = arena.candidate_with("one", 8, |elect| elect.args(["--http", &http]));
+    wait_for_leader(server);
+    eventually("a renewal", || {
+        let page = get(server, "/metrics").body;
+        let renewals = sample(&page, "elect_renewal_duration_seconds_count")?;
+        let trips = page.lines().filter(|line| line.starts_with("elect_store_round_trips_total{"));
+        let trips = trips.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        (renewals > 0.0 && trips.sum::<f64>() >= renewals).then_some(())
+    });
 }
 
 /// The names of all metrics of a page.

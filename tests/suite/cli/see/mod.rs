@@ -55,5 +55,23 @@ macro_rules! on_etcd_and_zookeeper {
     };
 }
 
+/// One test for each store of rows: what a table's laws do not show.
+macro_rules! on_each_table {
+    ($($case:ident)*) => {
+        mod consul {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::Consul)); })*
+        }
+        mod mariadb {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::MariaDb)); })*
+        }
+        mod postgresql {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::PostgreSql)); })*
+        }
+        mod redis {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::Redis)); })*
+        }
+    };
+}
+
 pub(crate) use arena::{Arena, Ground, crash};
-pub(crate) use {on_each_cluster, on_each_store, on_etcd_and_zookeeper};
+pub(crate) use {on_each_cluster, on_each_store, on_each_table, on_etcd_and_zookeeper};

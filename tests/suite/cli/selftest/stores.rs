@@ -112,6 +112,16 @@ fn all_holds_on_kubernetes() {
     assert_eq!(leases(&server), [Value::Null; 0]);
 }
 
+#[test]
+fn all_holds_on_postgresql() {
+    holds(selftest(&Home::usual(Brand::PostgreSql).url()).args(["-o", "json"]).run(), &[]);
+}
+
+#[test]
+fn all_holds_on_mariadb() {
+    holds(selftest(&Home::usual(Brand::MariaDb).url()).args(["-o", "json"]).run(), &[]);
+}
+
 /// A proxy is not who a certificate names: that is said, and the rest is tried.
 #[test]
 fn with_tls_nothing_is_cut() {

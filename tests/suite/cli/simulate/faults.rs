@@ -86,8 +86,8 @@ fn a_command_whose_elect_stands_still_is_dead_before_the_next() {
     assert!(number(&wrapper["leaders"][0]["until_ms"]) < until);
 }
 
-/// elect is done a fifteenth of the lease early. So a clock has to be almost 16 % slow before two lead: half as far beyond
-/// what is promised.
+/// elect is done a fifteenth of the lease early. So a clock has to be almost 16 % slow before two lead: half as far
+/// beyond what is promised.
 #[test]
 fn a_slow_clock_lets_two_lead_beyond_the_bound_only() {
     for drift in ["1:-10%", "1:+10%", "s1:+10%", "s1:-10%", "1:-15%"] {

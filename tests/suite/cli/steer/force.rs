@@ -66,8 +66,8 @@ fn force_waits_no_longer_than_the_timeout(arena: &Arena) {
     assert!(leads(arena, "one"));
 }
 
-/// A machine dies with the leader and all who wait. The lease of who waits ends first, where the store ends it: otherwise
-/// it leads there for the rest of it.
+/// A machine dies with the leader and all who wait. The lease of who waits ends first, where the store ends it:
+/// otherwise it leads there for the rest of it.
 fn a_dead_candidate_is_not_waited_for(arena: &Arena) {
     let mut one = arena.leader("one", 10);
     let mut two = arena.candidate("two", 5);

@@ -3,9 +3,16 @@
 use elect_testkit::program::Elect;
 use elect_testkit::servers::ApiServer;
 
-use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store};
+use crate::cli::see::{Arena, Ground, on_each_cluster, on_each_store, on_each_table};
 
 on_each_store! {
+    forget_shows_losses_and_removes_with_yes
+    an_election_with_candidates_or_a_pause_is_kept
+    fences_need_a_word_of_their_own
+    with_the_whole_go_its_parts
+}
+
+on_each_table! {
     forget_shows_losses_and_removes_with_yes
     an_election_with_candidates_or_a_pause_is_kept
     fences_need_a_word_of_their_own

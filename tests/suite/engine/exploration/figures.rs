@@ -28,8 +28,8 @@ fn failovers(kind: Kind, runs: u64) -> Times {
     summary.failovers
 }
 
-/// The lease was renewed up to a sixth of it before, and etcd looks twice a second: 5W/6 to W, and half a second. The mean of
-/// 2,000 is within five standard errors, 80 ms, of the middle.
+/// The lease was renewed up to a sixth of it before, and etcd looks twice a second: 5W/6 to W, and half a second. The
+/// mean of 2,000 is within five standard errors, 80 ms, of the middle.
 #[test]
 fn a_crash_on_etcd_takes_five_sixths_of_the_lease_and_more() {
     let times = failovers(Kind::Etcd, 2000);

@@ -54,8 +54,8 @@ impl Arena {
         self.oracle.assert_sound().iter().any(|run| round_of(run) >= Some(round))
     }
 
-    /// Kills the wrapper or the guardian of some host that runs, if one does, at some moment from now on, or in the next
-    /// run that begins.
+    /// Kills the wrapper or the guardian of some host that runs, if one does, at some moment from now on, or in the
+    /// next run that begins.
     fn strike(&mut self, hosts: &mut [Running]) -> bool {
         let mut runner = None;
         if self.rng.bool() {

@@ -9,8 +9,8 @@ use super::{CONSUL, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS, Store, ZOOKEEP
 use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
-/// As they end where nothing arrives: a TTL after the last request, which is sent before a silence is noticed, and a tick
-/// of the store's; with some room.
+/// As they end where nothing arrives: a TTL after the last request, which is sent before a silence is noticed, and a
+/// tick of the store's; with some room.
 const IN_TIME: Duration = Duration::from_secs(8);
 const CAMPAIGN: [&str; 2] = ["--after-loss", "campaign"];
 

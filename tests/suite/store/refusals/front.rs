@@ -16,8 +16,8 @@ use tokio_rustls::TlsAcceptor;
 pub(super) const STARTS_TLS: &[u8] = b"postgresql";
 /// The length of that question.
 const QUESTION: usize = 8;
-/// The protocol of `MariaDB`, in which the server speaks first, and a client then asks for TLS. A client that goes on is
-/// cut off, as the server was not asked.
+/// The protocol of `MariaDB`, in which the server speaks first, and a client then asks for TLS. A client that goes on
+/// is cut off, as the server was not asked.
 pub(super) const GREETS: &[u8] = b"mariadb";
 /// The length of the client's question.
 const REQUEST: usize = 36;

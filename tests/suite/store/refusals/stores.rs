@@ -20,8 +20,8 @@ use crate::store::balanced::{closes, foreign_server, is_foreign, is_unavailable,
 use crate::store::full::fill;
 
 /// The address of a store, the protocol for TLS to agree on, and a function from an address to a URL. The function
-/// takes the file of an authority if the way there is by TLS. The last is the authority of the server's own certificate,
-/// if it has one.
+/// takes the file of an authority if the way there is by TLS. The last is the authority of the server's own
+/// certificate, if it has one.
 struct Plain<'a> {
     target: SocketAddr,
     protocol: &'a [u8],

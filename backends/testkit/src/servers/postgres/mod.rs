@@ -1,4 +1,5 @@
-//! `PostgreSQL`: one server with an empty database, on a port of the loopback interface and on a socket in its own folder.
+//! `PostgreSQL`: one server with an empty database, on a port of the loopback interface and on a socket in its own
+//! folder.
 
 mod faults;
 

@@ -36,7 +36,7 @@ pub const UNTOLD: &str = "ended without a report: killed, crashed, or cut off fr
 /// as well, so that it need not be serialized again: the next leader waits for that.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    records: Vec<Record>,
+    records: Vec<LeadershipRecord>,
     /// The text of each record in the cell.
     texts: Vec<Box<RawValue>>,
     others: BTreeMap<String, Box<RawValue>>,
@@ -49,7 +49,7 @@ const LEADERSHIPS: &str = "leaderships";
 ///
 /// A record without an end is the present leadership, or its leader crashed and has no successor yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct LeadershipRecord {
     token: u64,
     #[serde(deserialize_with = "text::name")]
     id: String,
@@ -97,7 +97,7 @@ pub async fn since(
     history.unwrap_or_default().since(leader)
 }
 
-impl Record {
+impl LeadershipRecord {
     /// Returns the record of a leadership that lasts, of the candidate with this id. `start` is the candidate's wall
     /// clock, in milliseconds since 1970.
     pub fn begun(token: Token, id: &str, start: u64) -> Self {
@@ -224,7 +224,7 @@ impl History {
     }
 
     /// The known leaderships, the oldest first.
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[LeadershipRecord] {
         &self.records
     }
 
@@ -239,7 +239,7 @@ impl History {
     /// through a pause.
     pub fn since(&self, leader: &Leader) -> Option<SystemTime> {
         let known = self.records.iter().rev().find(|known| known.token() == leader.token);
-        let start = known.and_then(Record::start);
+        let start = known.and_then(LeadershipRecord::start);
         let Some(won) = leader.since else { return start };
         let is_later = |start: &SystemTime| start.duration_since(won).is_ok_and(|it| it > AT_ONCE);
         start.filter(is_later).or(Some(won))
@@ -247,12 +247,12 @@ impl History {
 
     /// The token of the newest leadership that is known.
     pub fn last_token(&self) -> Option<Token> {
-        self.records.last().map(Record::token)
+        self.records.last().map(LeadershipRecord::token)
     }
 
     /// Returns the cell with this record added, or put in place of the record with the same token. It has at most
     /// [`LONGEST`] bytes. Older open records end at the start of this one.
-    pub fn cell_with(&self, record: &Record) -> Vec<u8> {
+    pub fn cell_with(&self, record: &LeadershipRecord) -> Vec<u8> {
         let others = self.records.iter().zip(&self.texts);
         let others = others.filter(|(known, _)| known.token != record.token);
         let others = others.map(|(known, text)| match known.end {
@@ -320,15 +320,15 @@ pub(super) fn cut(words: &str, longest: usize) -> String {
 mod tests {
     use super::*;
 
-    fn record(token: u64) -> Record {
-        Record::begun(Token::new(token), &format!("web{token}"), 1000 * token)
+    fn record(token: u64) -> LeadershipRecord {
+        LeadershipRecord::begun(Token::new(token), &format!("web{token}"), 1000 * token)
     }
 
     fn words(reason: &str) -> EndRecord {
         EndRecord { reason: reason.to_owned(), is_abrupt: false }
     }
 
-    fn with(history: &History, record: &Record) -> History {
+    fn with(history: &History, record: &LeadershipRecord) -> History {
         History::read(Some(&history.cell_with(record))).unwrap()
     }
 
@@ -403,7 +403,7 @@ mod tests {
         let mut history = History::default();
         for token in 1..=60 {
             let id = format!("{token}{}", "\u{1}".repeat(10_000));
-            let record = Record::begun(Token::new(token), &id, u64::MAX);
+            let record = LeadershipRecord::begun(Token::new(token), &id, u64::MAX);
             let cell = history.cell_with(&record.ended(&words(&"\u{10FFFF}".repeat(10_000)), None));
             assert!(cell.len() <= LONGEST);
             history = History::read(Some(&cell)).unwrap();
@@ -414,9 +414,9 @@ mod tests {
 
     #[test]
     fn foreign_text_in_a_history_is_cleaned() {
-        let hostile = Record {
+        let hostile = LeadershipRecord {
             reason: Some(format!("\u{1b}[2J{}", "x".repeat(5_000))),
-            ..Record::begun(Token::new(1), "a\0\n", 5)
+            ..LeadershipRecord::begun(Token::new(1), "a\0\n", 5)
         };
         let history = with(&History::default(), &hostile);
         let [record] = history.records() else { panic!("{history:?}") };

@@ -126,7 +126,7 @@ impl Alarms {
         }
         let place = (at, self.count.fetch_add(1, Ordering::Relaxed));
         let (wake, woken) = oneshot::channel();
-        let _place = Place { alarms: self, place };
+        let _place = Sleeper { alarms: self, place };
         self.lock().insert(place, wake);
         if self.first() == Some(place) {
             self.sooner.notify_one();
@@ -155,12 +155,12 @@ impl Alarms {
 }
 
 /// The place of a sleeper, which is free again when this is dropped.
-struct Place<'a> {
+struct Sleeper<'a> {
     alarms: &'a Alarms,
     place: Instant,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Sleeper<'_> {
     fn drop(&mut self) {
         self.alarms.lock().remove(&self.place);
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Table, age, rfc3339, whole_ms};
 use crate::config::label_of;
-use crate::election::history::Record;
+use crate::election::history::LeadershipRecord;
 use crate::election::runs::{Key, Run};
 
 /// The report of `elect history`. JSON and YAML have the same keys. The keys are stable; more may be added.
@@ -44,7 +44,7 @@ pub struct LeadershipReport {
 
 impl LeadershipReport {
     /// Returns the report on this record.
-    pub fn new(record: &Record) -> Self {
+    pub fn new(record: &LeadershipRecord) -> Self {
         Self {
             token: record.token().get(),
             id: record.id().to_owned(),
@@ -191,8 +191,8 @@ impl KeyReport {
     /// Adds the leaderships that ran for this key and left it open, or were undone. If nothing else is known of the
     /// key's run, the last of them becomes that run, unless it was undone.
     #[must_use]
-    pub fn after(mut self, leaderships: &[Record]) -> Self {
-        let left_open = |run: &&Record| {
+    pub fn after(mut self, leaderships: &[LeadershipRecord]) -> Self {
+        let left_open = |run: &&LeadershipRecord| {
             let may_have_done_it = self.id.as_deref().is_none_or(|id| id == run.id());
             run.has_ended() && !(self.done && may_have_done_it && run.exit_code() == Some(0))
         };

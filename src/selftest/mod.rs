@@ -63,11 +63,11 @@ async fn examine(
 ) -> anyhow::Result<Result<SelftestReport, i32>> {
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let scratch = Scratch::new(args, inherited)?;
-    let stage = Cell::new(Stage { number: 0, name: "", began: guard::now() });
+    let current = Cell::new(CurrentCheck { number: 0, name: "", began: guard::now() });
     let outcome = tokio::select! {
-        checks = check_all(&scratch, &stage) => checks.map(Ok),
+        checks = check_all(&scratch, &current) => checks.map(Ok),
         signal = interruption(&incoming) => Ok(Err(signal)),
-        never = keep_drawing(log, &stage) => match never {},
+        never = keep_drawing(log, &current) => match never {},
     };
     // All processes that are still in the elections will soon be dead.
     let left = tokio::select! {
@@ -83,17 +83,20 @@ async fn examine(
 
 /// The check that is being made.
 #[derive(Clone, Copy)]
-struct Stage {
+struct CurrentCheck {
     number: usize,
     name: &'static str,
     began: Boottime,
 }
 
-async fn check_all(scratch: &Scratch<'_>, stage: &Cell<Stage>) -> anyhow::Result<Vec<CheckReport>> {
+async fn check_all(
+    scratch: &Scratch<'_>,
+    current: &Cell<CurrentCheck>,
+) -> anyhow::Result<Vec<CheckReport>> {
     let mut reports = Vec::with_capacity(Check::ALL.len());
     for (number, (check, name)) in (1..).zip(Check::ALL) {
         let began = guard::now();
-        stage.set(Stage { number, name, began });
+        current.set(CurrentCheck { number, name, began });
         let found = insist(check, scratch).await;
         let took = guard::now().since(began);
         reports.push(told(name, found, took)?);
@@ -139,7 +142,7 @@ fn told(
     Ok(CheckReport { check, took_ms: whole_ms(took), ..found })
 }
 
-async fn keep_drawing(log: &Log, stage: &Cell<Stage>) -> Infallible {
+async fn keep_drawing(log: &Log, current: &Cell<CurrentCheck>) -> Infallible {
     let mut line = Line::new(log);
     if !line.is_wanted() {
         return std::future::pending().await;
@@ -147,7 +150,7 @@ async fn keep_drawing(log: &Log, stage: &Cell<Stage>) -> Infallible {
     let mut beat = tokio::time::interval(std::time::Duration::from_millis(250));
     loop {
         beat.tick().await;
-        let (now, Stage { number, name, began }) = (guard::now(), stage.get());
+        let (now, CurrentCheck { number, name, began }) = (guard::now(), current.get());
         if number > 0 {
             let whole = Check::ALL.len();
             line.tick(now, |_| {

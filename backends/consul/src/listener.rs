@@ -101,17 +101,17 @@ impl Listener {
 
     /// Asks again and again, until a request fails.
     async fn query(&self) -> Result<(), Failure> {
-        let mut watch = Watch::default();
+        let mut watch = FolderState::default();
         let mut connection = None;
         loop {
             let Some(folder) = self.folder() else {
                 connection = None;
-                watch = Watch::default();
+                watch = FolderState::default();
                 self.changed.notified().await;
                 continue;
             };
             if watch.folder != folder {
-                watch = Watch { folder: folder.clone(), ..Watch::default() };
+                watch = FolderState { folder: folder.clone(), ..FolderState::default() };
             }
             let mut http = match connection.take() {
                 Some(http) => http,
@@ -204,14 +204,14 @@ impl Drop for End {
 
 /// What the news of a folder were at the last answer.
 #[derive(Default)]
-struct Watch {
+struct FolderState {
     folder: String,
     /// The index of that answer; `None` before the first one.
     index: Option<u64>,
     known: HashMap<String, u64>,
 }
 
-impl Watch {
+impl FolderState {
     /// Takes an answer in.
     fn saw(&mut self, index: u64, found: HashMap<String, u64>) -> News {
         let is_first = self.index.is_none();
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_changed_or_is_gone_is_news() {
-        let mut watch = Watch::default();
+        let mut watch = FolderState::default();
         let mut saw = |index, pairs: &[(&str, u64)]| {
             let found = pairs.iter().map(|(name, index)| ((*name).to_owned(), *index)).collect();
             let news = watch.saw(index, found);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use elect_api::{Boottime, Cell, Division, ElectionName, Error, Profile, Store, Survey, stamp};
 
 use crate::election::control::{Control, Request};
-use crate::election::history::{History, Record, last_led};
+use crate::election::history::{History, LeadershipRecord, last_led};
 use crate::election::ranking::{Field, Rank};
 use crate::guard;
 use crate::report::{ElectionStatus, PauseStatus, Suspicion, wall_clock};
@@ -56,7 +56,7 @@ pub(in crate::command) struct ElectionSnapshot {
     /// The division into slots or shards.
     pub(in crate::command) division: Division,
     /// The last leadership of the history, if the history was read and the election has no leader.
-    pub(in crate::command) last: Option<Record>,
+    pub(in crate::command) last: Option<LeadershipRecord>,
     /// The parts, if they were surveyed.
     pub(in crate::command) parts: Vec<Self>,
 }

@@ -19,13 +19,13 @@ pub use ports::{Candidacy, Clock, Inbox, Observer, Once, Tree, no_inbox};
 use self::requests::{PendingCall, SharedSeat};
 use self::run::Progress;
 use super::control::{Control, InForce};
-use super::history::{History, Record};
+use super::history::{History, LeadershipRecord};
 use super::machine::{Command, Event, Machine, News, Verdict};
 use super::once::Done;
 use super::{Call, CallEnd, CallOutcome, ready};
 
-type Look<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
-type Watch<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
+type PendingSurvey<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Survey, Error>> + Send + 'a>>;
+type PendingWake<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Wake, Error>> + Send + 'a>>;
 struct Driver<'a> {
     candidacy: &'a Candidacy<'a>,
     clock: &'a (dyn Clock + Sync),
@@ -36,7 +36,7 @@ struct Driver<'a> {
     request: Option<PendingCall<'a>>,
     /// The call that the request makes, and when it was sent.
     sent: Option<(Call, Boottime)>,
-    look: Option<Look<'a>>,
+    look: Option<PendingSurvey<'a>>,
     /// The time at which the survey in `look` was sent.
     looked: Boottime,
     has_looked: bool,
@@ -45,11 +45,11 @@ struct Driver<'a> {
     done: Done,
     noted: Option<Wake>,
     /// The watch over the election while it is being set up, and the wake of the one that is set up.
-    watch: Option<Watch<'a>>,
+    watch: Option<PendingWake<'a>>,
     others: Option<Wake>,
     /// The history as last read, and the record of this candidate's own leadership.
     history: History,
-    began: Option<Record>,
+    began: Option<LeadershipRecord>,
     /// The run of this leadership. If there were several, the last one.
     run: Progress,
     /// The requests of the control cell that the machine knows.

@@ -15,7 +15,7 @@ use super::ports::{Candidacy, Once};
 use super::run::{self, Said};
 use crate::election::control::Control;
 use crate::election::division;
-use crate::election::history::{History, Record, last_led};
+use crate::election::history::{History, LeadershipRecord, last_led};
 use crate::election::machine::{Event, News};
 use crate::election::once::Done;
 use crate::election::ranking::Field;
@@ -102,11 +102,12 @@ impl<'a> Driver<'a> {
     }
 
     /// Returns the record of the leadership with this token. It begins now, unless it has begun before.
-    pub(super) fn begin(&mut self, token: Token) -> Record {
+    pub(super) fn begin(&mut self, token: Token) -> LeadershipRecord {
         let known = self.began.take().filter(|begun| begun.token() == token);
         let id = &self.candidacy.candidate.id;
         let key = self.candidacy.once.map(|once| once.key);
-        let begun = known.unwrap_or_else(|| Record::begun(token, id, stamp::display()).of(key));
+        let begun =
+            known.unwrap_or_else(|| LeadershipRecord::begun(token, id, stamp::display()).of(key));
         self.began.insert(begun).clone()
     }
 }

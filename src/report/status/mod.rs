@@ -12,7 +12,7 @@ use elect_api::{Division, ElectionName, Leader, Profile, Survey};
 
 use self::keys::{Past, UnprovenStatus};
 use super::{LeadershipReport, Suspicion, rfc3339};
-use crate::election::history::Record;
+use crate::election::history::LeadershipRecord;
 
 pub use self::division::{DivisionStatus, MemberStatus, PartKind};
 pub use self::keys::{
@@ -95,7 +95,7 @@ impl ElectionStatus {
 
     /// Adds the last known leadership, if there is no leader.
     #[must_use]
-    pub fn after_last(self, last: Option<&Record>) -> Self {
+    pub fn after_last(self, last: Option<&LeadershipRecord>) -> Self {
         let last = last.filter(|_| self.leader.is_none()).map(LeadershipReport::new);
         Self { last, ..self }
     }

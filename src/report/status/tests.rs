@@ -7,7 +7,7 @@ use elect_api::{
 };
 
 use super::{ElectionStatus, PauseStatus, StatusReport};
-use crate::election::history::Record;
+use crate::election::history::LeadershipRecord;
 
 fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds)
@@ -177,7 +177,7 @@ fn the_manual_explains_every_key() {
     dead.entry.outlived_by = Some(vec![42]);
     let led = Survey { leader: Some(dead), waiting: vec![entry("b", 1)] };
     let of = |survey: &Survey| ElectionStatus::new(&"job".parse().unwrap(), &timed(), survey);
-    let last: Record = serde_json::from_str(r#"{"token":1,"id":"x","start":1}"#).unwrap();
+    let last: LeadershipRecord = serde_json::from_str(r#"{"token":1,"id":"x","start":1}"#).unwrap();
     let elections = vec![
         of(&led).paused(Some(PauseStatus::new("me", None, None))),
         of(&led).unproven(),

@@ -14,7 +14,7 @@ use crate::guard::is_off;
 
 /// The candidate's knowledge of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum EntryState {
     Out,
     Unknown,
     Waiting,
@@ -47,7 +47,7 @@ pub struct QueueSeat {
     ttl: Duration,
     /// The nonce of the present entry, or of the next one.
     nonce: u64,
-    stage: Stage,
+    state: EntryState,
     anchor: Anchor,
     calls: u32,
     /// The number of the call under way, the call, and the time at which it began.
@@ -68,7 +68,7 @@ impl QueueSeat {
             candidate,
             ttl,
             nonce,
-            stage: Stage::Out,
+            state: EntryState::Out,
             anchor,
             calls: 0,
             under_way: None,
@@ -86,10 +86,10 @@ impl QueueSeat {
 
     /// Returns the request that a refresh sends at `now`; `None` if the answer is known without a request.
     fn refresh(&mut self, now: Boottime) -> Option<Ask> {
-        let ask = match self.stage {
-            Stage::Gone => return None,
-            Stage::Out | Stage::Unknown => {
-                self.stage = Stage::Unknown;
+        let ask = match self.state {
+            EntryState::Gone => return None,
+            EntryState::Out | EntryState::Unknown => {
+                self.state = EntryState::Unknown;
                 Ask::Enter(Box::new(Bid {
                     nonce: self.nonce,
                     candidate: self.candidate.clone(),
@@ -98,7 +98,7 @@ impl QueueSeat {
                     arrived: None,
                 }))
             }
-            Stage::Waiting | Stage::Leading => Ask::Renew(self.nonce),
+            EntryState::Waiting | EntryState::Leading => Ask::Renew(self.nonce),
         };
         self.begin(now);
         Some(ask)
@@ -146,15 +146,15 @@ impl QueueSeat {
                 let leads = place.ahead == 0;
                 let anchor = self.proven(sent, leads);
                 if !leads {
-                    self.stage = Stage::Waiting;
+                    self.state = EntryState::Waiting;
                     return Ok(Answer::Waiting { ahead: place.ahead, alive: true });
                 }
-                self.stage = Stage::Leading;
+                self.state = EntryState::Leading;
                 let validity = Validity::Window { anchor, window: place.ttl };
                 Ok(Answer::Leading { token: Token::new(place.token), validity })
             }
-            _ if matches!(self.stage, Stage::Leading) => {
-                self.stage = Stage::Gone;
+            _ if matches!(self.state, EntryState::Leading) => {
+                self.state = EntryState::Gone;
                 Ok(Self::gone())
             }
             _ => {
@@ -170,9 +170,9 @@ impl QueueSeat {
 
     /// Returns the request of a resign; `None` if there is no entry to give up.
     fn resign(&mut self) -> Option<Ask> {
-        match self.stage {
-            Stage::Out => None,
-            Stage::Gone => {
+        match self.state {
+            EntryState::Out => None,
+            EntryState::Gone => {
                 self.start_over();
                 None
             }
@@ -183,7 +183,7 @@ impl QueueSeat {
     /// Gives up the entry. The next entry has a new nonce.
     fn start_over(&mut self) {
         self.nonce += 1;
-        self.stage = Stage::Out;
+        self.state = EntryState::Out;
         #[cfg(feature = "zookeeper")]
         if let Anchor::Session(session) = &mut self.anchor {
             *session = None;

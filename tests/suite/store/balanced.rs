@@ -76,13 +76,13 @@ fn is_unavailable_over_http2(stream: &mut TcpStream) {
 }
 
 /// An etcd behind a proxy.
-struct Stage {
+struct ProxiedEtcd {
     folder: TempDir,
     etcd: Etcd,
     proxy: TcpProxy,
 }
 
-impl Stage {
+impl ProxiedEtcd {
     fn new() -> Self {
         let etcd = Etcd::start(1);
         let proxy = TcpProxy::start(etcd.endpoints()[0]);
@@ -134,7 +134,7 @@ impl Stage {
 
 /// The answers last longer than a lease: the leader loses it, and no candidate ends.
 fn ends_no_candidate(answer: Answer, words: &str) {
-    let stage = Stage::new();
+    let stage = ProxiedEtcd::new();
     let run = |label| stage.spawn(label, &["run", "--ttl", "5", "--after-loss", "campaign"]);
     let mut all = vec![("leader", run("leader"))];
     stage.wait_for_a_leader();
@@ -169,7 +169,7 @@ fn ends_no_candidate(answer: Answer, words: &str) {
 
 /// At the start, for those who were given time.
 fn is_waited_out_at_the_start(answer: Answer) {
-    let stage = Stage::new();
+    let stage = ProxiedEtcd::new();
     stage.is_away_behind(foreign_server(answer));
     let mut run = stage.spawn("run", &["run", "-w", "60s"]);
     eventually("some attempts", || {
@@ -209,7 +209,7 @@ fn a_balancer_that_is_unavailable_over_http2_ends_no_candidate() {
 #[test]
 fn a_foreign_server_ends_no_candidate_that_had_a_place() {
     ends_no_candidate(is_foreign, "does not speak etcd's protocol");
-    let stage = Stage::new();
+    let stage = ProxiedEtcd::new();
     stage.is_away_behind(foreign_server(is_foreign));
     let ended = stage.elect(&["run", "-e", "job", "-w", "60s", "true"]).run().exits(125);
     ended.says("does not speak etcd's protocol");

@@ -14,13 +14,13 @@ const WRONG_PASSWORD: &str = "user or password is wrong";
 const UNKNOWN_AUTHORITY: &str = "is not signed by a trusted authority";
 
 /// An etcd, and files that candidates name in its URL.
-struct Stage {
+struct RenewedFiles {
     folder: TempDir,
     etcd: Etcd,
     url: String,
 }
 
-impl Stage {
+impl RenewedFiles {
     /// The user `me` with the password `old`, which is in a file.
     fn of_passwords() -> Self {
         let etcd = Etcd::start(1);
@@ -161,7 +161,7 @@ fn replace(path: &Path, bytes: &[u8]) {
 
 #[test]
 fn a_password_that_the_server_has_first_ends_no_leadership_and_no_wait() {
-    let stage = Stage::of_passwords();
+    let stage = RenewedFiles::of_passwords();
     let mut all = stage.company();
     stage.etcd.change_password("me", "new");
     all_say(&mut all, 1, WRONG_PASSWORD);
@@ -173,7 +173,7 @@ fn a_password_that_the_server_has_first_ends_no_leadership_and_no_wait() {
 /// A candidate that logs in between the two does so with the old password.
 #[test]
 fn a_password_that_the_file_has_first_ends_no_leadership_and_no_wait() {
-    let mut stage = Stage::of_passwords();
+    let mut stage = RenewedFiles::of_passwords();
     let mut all = stage.company();
     stage.file_password("new");
     stage.restart(|_| {
@@ -187,7 +187,7 @@ fn a_password_that_the_file_has_first_ends_no_leadership_and_no_wait() {
 /// A file that is being written is no password, and no reason to end.
 #[test]
 fn an_empty_password_file_is_named_at_the_start_and_ridden_out_later() {
-    let mut stage = Stage::of_passwords();
+    let mut stage = RenewedFiles::of_passwords();
     stage.file_password("");
     let elect = || Elect::new(ELECT);
     let start = elect().args(["run", "-b", &stage.url, "-e", "job", "true"]).run().exits(125);
@@ -210,7 +210,7 @@ fn an_empty_password_file_is_named_at_the_start_and_ridden_out_later() {
 
 #[test]
 fn certificates_that_the_server_has_first_end_no_leadership_and_no_wait() {
-    let mut stage = Stage::of_certificates(&Authority::new());
+    let mut stage = RenewedFiles::of_certificates(&Authority::new());
     let mut all = stage.company();
     let renewed = Authority::new();
     stage.restart(|folder| serve_by(folder, &renewed));
@@ -222,7 +222,7 @@ fn certificates_that_the_server_has_first_end_no_leadership_and_no_wait() {
 
 #[test]
 fn certificates_that_the_files_have_first_end_no_leadership_and_no_wait() {
-    let mut stage = Stage::of_certificates(&Authority::new());
+    let mut stage = RenewedFiles::of_certificates(&Authority::new());
     let mut all = stage.company();
     let renewed = Authority::new();
     know_by(stage.folder.path(), &renewed);
@@ -241,7 +241,7 @@ fn certificates_that_the_files_have_first_end_no_leadership_and_no_wait() {
 /// A refusal that outlasts the lease: only the leader is lost.
 #[test]
 fn a_leader_lost_to_a_refusal_returns_after_it() {
-    let stage = Stage::of_passwords();
+    let stage = RenewedFiles::of_passwords();
     let mut leader = stage.spawn("run", "leader", "5", &["--after-loss", "campaign"]);
     stage.wait_for_leader(1, "leader");
     stage.etcd.change_password("me", "new");
@@ -252,7 +252,7 @@ fn a_leader_lost_to_a_refusal_returns_after_it() {
     stage.wait_for_leader(2, "leader");
     leader.ends(143);
 
-    let mut stage = Stage::of_certificates(&Authority::new());
+    let mut stage = RenewedFiles::of_certificates(&Authority::new());
     let mut leader = stage.spawn("run", "leader", "5", &["--after-loss", "campaign"]);
     stage.wait_for_leader(1, "leader");
     let renewed = Authority::new();
@@ -267,7 +267,7 @@ fn a_leader_lost_to_a_refusal_returns_after_it() {
 /// A file that is away or empty while it is renewed is no reason to end for who was let in before.
 #[test]
 fn a_lost_leader_waits_for_its_files_to_campaign_again() {
-    let stage = Stage::of_passwords();
+    let stage = RenewedFiles::of_passwords();
     let without_files = |label: &str, flags: &[&str]| {
         let flags = [&["--after-loss", "campaign"], flags].concat();
         let before = stage.record().len();
@@ -299,7 +299,7 @@ fn a_lost_leader_waits_for_its_files_to_campaign_again() {
 
 #[test]
 fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
-    let stage = Stage::of_passwords();
+    let stage = RenewedFiles::of_passwords();
     let leader = stage.spawn("run", "leader", "15", &[]);
     stage.wait_for_leader(1, "leader");
     let mut waiter = stage.spawn("run", "waiter", "15", &["-w", "8s"]);
@@ -318,7 +318,7 @@ fn a_refusal_that_outlasts_the_time_that_was_given_is_final() {
 /// elect says which credentials it cannot read anew.
 #[test]
 fn a_password_that_is_in_no_file_is_said_to_stay() {
-    let stage = Stage::of_passwords();
+    let stage = RenewedFiles::of_passwords();
     stage.etcd.change_password("me", "new");
     let elect = || Elect::new(ELECT).args(["run", "-e", "job"]);
     let url = stage.etcd.url();
@@ -332,7 +332,7 @@ fn a_password_that_is_in_no_file_is_said_to_stay() {
 
 #[test]
 fn a_program_that_waits_or_comes_again_sits_a_refusal_out() {
-    let stage = Stage::of_passwords();
+    let stage = RenewedFiles::of_passwords();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let campaign = |label| Campaign::new(&stage.url, "job").expect("a campaign").label(label);
@@ -365,7 +365,7 @@ fn a_login_that_has_run_its_time_is_made_anew_without_a_word() {
     let etcd = Etcd::start_with(1, &[&tokens]);
     etcd.demand_logins(&[("me", "hush", &["readwrite elect/"])]);
     let url = etcd.url().replace("://", "://me:hush@");
-    let stage = Stage { folder, etcd, url };
+    let stage = RenewedFiles { folder, etcd, url };
     let all = stage.company();
     let logins = "grpc_server_handled_total{grpc_code=\"OK\",grpc_method=\"Authenticate\",\
                   grpc_service=\"etcdserverpb.Auth\",grpc_type=\"unary\"}";

@@ -6,7 +6,7 @@ use elect_api::{Candidate, ElectionName, Error, Profile};
 use elect_record::{Documents, Purpose, Record, Remote};
 
 use super::message::{Ask, Envelope, Op, Reply, Request};
-use super::transport::{Link, Transport, send, unexpected};
+use super::transport::{ElectionClient, Transport, send, unexpected};
 use crate::switches::judge_records;
 
 /// A connection to the documents.
@@ -41,7 +41,8 @@ impl Remote for SimDocuments {
         ask: elect_record::Ask,
     ) -> Result<elect_record::Reply, Error> {
         let transport = Arc::clone(&self.transport);
-        let link = Link { transport, election: election.clone(), client: self.client.clone() };
+        let link =
+            ElectionClient { transport, election: election.clone(), client: self.client.clone() };
         match link.ask(purpose.map_or(Op::Watch, Op::from), Ask::Documents(ask)).await? {
             Reply::Documents(reply) => Ok(reply),
             reply => Err(unexpected(&reply)),

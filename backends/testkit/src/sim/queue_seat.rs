@@ -8,12 +8,12 @@ use super::cells;
 use super::message::{Ask, Name, Op, Place, Reply, Slip, When};
 use super::store::{Application, draw};
 use super::ticket;
-use super::transport::{Link, unexpected};
+use super::transport::{ElectionClient, unexpected};
 use crate::switches::{Part, is_off};
 
 /// A candidate's seat in a queue.
 pub(super) struct QueueSeat {
-    link: Link,
+    link: ElectionClient,
     application: Application,
     /// The nonce of the current entry, or of the one that the next refresh creates.
     nonce: u64,
@@ -45,7 +45,7 @@ enum State {
 const GONE: &str = "the store has no entry of ours any more";
 
 impl QueueSeat {
-    pub(super) fn new(link: Link, application: Application) -> Self {
+    pub(super) fn new(link: ElectionClient, application: Application) -> Self {
         let control = Versioned::default();
         Self {
             link,

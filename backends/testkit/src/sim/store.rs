@@ -12,7 +12,7 @@ use elect_simulation::queue::Bid;
 use super::documents::SimDocuments;
 use super::message::{Ask, Envelope, Name, Op, Reply, Request};
 use super::queue_seat::QueueSeat;
-use super::transport::{Link, Transport, send, unexpected};
+use super::transport::{ElectionClient, Transport, send, unexpected};
 use super::{Kind, cells, ticket};
 
 /// Returns the client of a simulated store of this kind, with this promise. It keeps the laws as the client of a real
@@ -43,8 +43,8 @@ struct SimStore {
 }
 
 impl SimStore {
-    fn link(&self, election: &ElectionName, client: &str) -> Link {
-        Link {
+    fn link(&self, election: &ElectionName, client: &str) -> ElectionClient {
+        ElectionClient {
             transport: Arc::clone(&self.transport),
             election: election.clone(),
             client: client.to_owned(),

@@ -20,13 +20,13 @@ pub(super) trait Transport: Send + Sync {
 
 /// The connection of one client to an election. The client need not be a candidate.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct ElectionClient {
     pub(super) transport: Arc<dyn Transport>,
     pub(super) election: ElectionName,
     pub(super) client: String,
 }
 
-impl Link {
+impl ElectionClient {
     pub(super) async fn ask(&self, op: Op, ask: Ask) -> Result<Reply, Error> {
         let request = Request::In(self.election.clone(), ask);
         send(&*self.transport, Envelope { client: self.client.clone(), op, request }).await

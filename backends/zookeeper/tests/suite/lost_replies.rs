@@ -10,10 +10,10 @@ use tokio::time::timeout;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::common::{TTL, nodes, now};
-use crate::stage::Stage;
+use crate::stage::ProxiedSeat;
 use crate::support::{attempt, lead, lead_in_time, seat};
 
-impl Stage {
+impl ProxiedSeat {
     async fn nodes(&self) -> Vec<(String, Vec<u8>)> {
         nodes(&self.onlooker, &election()).await
     }
@@ -72,7 +72,7 @@ enum Call {
 #[test]
 fn an_entry_whose_reply_was_lost_is_found_again() {
     run("a create", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         stage.enter_unheard().await;
         let before = stage.nodes().await;
         lead_in_time(stage.seat.as_mut(), TTL).await;
@@ -85,7 +85,7 @@ fn an_entry_whose_reply_was_lost_is_found_again() {
 #[test]
 fn a_resign_removes_an_entry_whose_reply_was_lost() {
     run("a create", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         stage.enter_unheard().await;
         stage.resign_in_the_end().await;
         assert!(stage.nodes().await.is_empty());
@@ -98,7 +98,7 @@ fn a_resign_removes_an_entry_whose_reply_was_lost() {
 #[test]
 fn an_entry_of_another_session_is_not_taken_over() {
     run("taken over", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         stage.enter_unheard().await;
         let (path, data) = stage.nodes().await.remove(0);
         stage.onlooker.delete(&path, None).await.expect("it is there");
@@ -118,7 +118,7 @@ fn an_entry_of_another_session_is_not_taken_over() {
 #[test]
 fn an_entry_of_an_ended_session_is_left_for_a_new_one() {
     run("ended", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         stage.enter_unheard().await;
         let ticket = stage.seat.ticket().expect("a ticket");
         stage.proxy.refuse(true);
@@ -147,7 +147,7 @@ fn an_entry_of_an_ended_session_is_left_for_a_new_one() {
 #[test]
 fn a_resign_whose_reply_was_lost_may_be_repeated() {
     run("a delete", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         lead(stage.seat.as_mut()).await;
         stage.unheard(Call::Resign).await;
         stage.resign_in_the_end().await;
@@ -166,7 +166,7 @@ async fn seat_of(servers: &ZooKeeper) -> Box<dyn Seat> {
 #[test]
 fn a_proof_whose_reply_was_lost_is_none() {
     run("a check", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         let first = lead(stage.seat.as_mut()).await;
         stage.proxy.replies(Mode::Swallow);
         for _ in 0..3 {
@@ -184,7 +184,7 @@ fn a_proof_whose_reply_was_lost_is_none() {
 #[test]
 fn a_ticket_removes_the_entry_of_a_dead_candidate() {
     run("a ticket", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         stage.enter_unheard().await;
         // The seat receives no more answers, and closes nothing.
         stage.proxy.both(Mode::Swallow);
@@ -202,7 +202,7 @@ fn a_ticket_removes_the_entry_of_a_dead_candidate() {
 #[test]
 fn a_cell_can_be_read_after_the_end_of_the_session_with_the_entry() {
     run("a cell", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         stage.enter_unheard().await;
         let ticket = stage.seat.ticket();
         stage.proxy.refuse(true);

@@ -8,7 +8,7 @@ use elect_testkit::fault::Mode;
 use elect_testkit::{election, run};
 
 use crate::common::{TTL, nodes, now};
-use crate::stage::Stage;
+use crate::stage::ProxiedSeat;
 use crate::support::{attempt, end_of, lead, lead_in_time};
 
 /// The tick of the servers in these tests.
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The extra time for a busy machine.
 const ROOM: Duration = Duration::from_millis(800);
 
-impl Stage {
+impl ProxiedSeat {
     /// Starts a thread that returns the end of the seat's node.
     async fn node(&self) -> std::thread::JoinHandle<Boottime> {
         let (path, _) = nodes(&self.onlooker, &election()).await.pop().expect("a node");
@@ -30,7 +30,7 @@ impl Stage {
 #[test]
 fn a_session_that_hears_nothing_ends_as_one_that_is_cut_off() {
     run("a silence", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         lead(stage.seat.as_mut()).await;
         let end = stage.node().await;
         stage.proxy.replies(Mode::Swallow);
@@ -51,7 +51,7 @@ fn a_session_that_hears_nothing_ends_as_one_that_is_cut_off() {
 #[test]
 fn a_session_outlives_a_silence_that_is_shorter_than_it() {
     run("a short silence", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         let token = lead(stage.seat.as_mut()).await.token;
         stage.proxy.replies(Mode::Swallow);
         let cut = now();
@@ -71,7 +71,7 @@ fn a_session_outlives_a_silence_that_is_shorter_than_it() {
 #[test]
 fn a_server_that_hangs_up_is_asked_again_before_long() {
     run("a balancer", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         let token = lead(stage.seat.as_mut()).await.token;
         for _ in 0..3 {
             stage.proxy.hang_up(true);
@@ -93,7 +93,7 @@ fn a_server_that_hangs_up_is_asked_again_before_long() {
 #[test]
 fn a_resign_after_a_silence_needs_no_more_than_an_answer() {
     run("a resign", async {
-        let mut stage = Stage::new().await;
+        let mut stage = ProxiedSeat::new().await;
         lead(stage.seat.as_mut()).await;
         stage.proxy.replies(Mode::Swallow);
         let cut = now();

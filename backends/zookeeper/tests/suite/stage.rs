@@ -8,14 +8,14 @@ use zookeeper_client::Client;
 use crate::common::{TTL, raw};
 use crate::support::seat;
 
-pub(crate) struct Stage {
+pub(crate) struct ProxiedSeat {
     pub(crate) servers: ZooKeeper,
     pub(crate) proxy: TcpProxy,
     pub(crate) onlooker: Client,
     pub(crate) seat: Box<dyn Seat>,
 }
 
-impl Stage {
+impl ProxiedSeat {
     pub(crate) async fn new() -> Self {
         let servers = ZooKeeper::one();
         let proxy = TcpProxy::start(servers.address(0));

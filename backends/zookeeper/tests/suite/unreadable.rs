@@ -9,7 +9,7 @@ use elect_testkit::fault::{Frames, Garbling, Mode, Spoil};
 use elect_testkit::run;
 
 use crate::common::{TTL, now};
-use crate::stage::Stage;
+use crate::stage::ProxiedSeat;
 use crate::support::{attempt, lead, lead_in_time, seat};
 
 /// Long enough for each answer's header, and too short for a node's data or state.
@@ -24,7 +24,7 @@ fn threads() -> usize {
     names.filter(|name| name.trim_end() == "zookeeper").count()
 }
 
-impl Stage {
+impl ProxiedSeat {
     /// Makes the library panic over an answer to this seat, or to the stage's own.
     async fn stumble(&mut self, other: Option<&mut Box<dyn Seat>>) -> String {
         let spoil = Spoil::Short(SHORT);
@@ -52,8 +52,8 @@ fn run_alone(name: &str, test: impl Future<Output = ()>) {
 }
 
 /// Returns a leader that has written a cell, so that an answer contains it.
-async fn leader() -> Stage {
-    let mut stage = Stage::new().await;
+async fn leader() -> ProxiedSeat {
+    let mut stage = ProxiedSeat::new().await;
     lead_in_time(stage.seat.as_mut(), TTL).await;
     stage.seat.write(now(), Cell::History, b"something", Durability::Usual).await.expect("a cell");
     stage

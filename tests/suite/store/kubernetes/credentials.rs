@@ -30,7 +30,7 @@ enum First {
 }
 
 /// An API server, and one user with rights of its own.
-struct Stage {
+struct OneUser {
     server: ApiServer,
     folder: TempDir,
     kept: Kept,
@@ -38,7 +38,7 @@ struct Stage {
     config: PathBuf,
 }
 
-impl Stage {
+impl OneUser {
     fn new(kept: Kept) -> Self {
         let server = ApiServer::start();
         let verbs = ["get", "list", "watch", "create", "update", "delete"];
@@ -145,7 +145,7 @@ const ALL: [(Kept, First); 4] = [
 
 fn a_waiter_waits_on(kind: Kind) {
     side_by_side(ALL, |(kept, first)| {
-        let stage = Stage::new(kept);
+        let stage = OneUser::new(kept);
         let leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
         let mut waiter = stage.candidate(kind, "b", &stage.url());
@@ -160,7 +160,7 @@ fn a_waiter_waits_on(kind: Kind) {
 
 fn a_leader_leads_on(kind: Kind) {
     side_by_side(ALL, |(kept, first)| {
-        let stage = Stage::new(kept);
+        let stage = OneUser::new(kept);
         let mut leader = stage.candidate(kind, "a", &stage.url());
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
         let before = stage.status().expect("a leader").0;
@@ -198,7 +198,7 @@ fn a_leading_sidecar_outlasts_refused_credentials() {
 #[test]
 fn one_refusal_of_a_new_request_ends_no_waiter() {
     side_by_side([Kind::Run, Kind::Sidecar], |kind| {
-        let stage = Stage::new(Kept::InAFile);
+        let stage = OneUser::new(Kept::InAFile);
         let leader = stage.candidate(Kind::Sidecar, "a", &stage.server.url("elect"));
         stage.wait_until("a leader", |leader, _| leader.starts_with("a-"));
         let scope = Scope::verbs(&["get"]).of("leases").times(1);
@@ -214,7 +214,7 @@ fn one_refusal_of_a_new_request_ends_no_waiter() {
 /// No candidate has been accepted before, so a refusal cannot be a passing one: a slip is told at once.
 #[test]
 fn refused_credentials_are_final_at_the_start() {
-    let stage = Stage::new(Kept::InAFile);
+    let stage = OneUser::new(Kept::InAFile);
     stage.server.expire_token(&stage.config);
     for kind in [Kind::Run, Kind::Sidecar] {
         let said = stage.candidate(kind, "a", &stage.url()).wait().exits(125);

@@ -32,7 +32,7 @@ const COLUMNS: [&str; 8] =
     ["etcd", "ZooKeeper", "Kubernetes", "PostgreSQL", "MariaDB", "Redis", "Consul", "local disk"];
 
 /// A store that is well, and what makes it give an answer, and takes that back.
-pub(super) struct Stage {
+pub(super) struct Refuser {
     pub answer: &'static str,
     pub url: String,
     pub begin: Box<dyn FnMut() + Send>,
@@ -47,11 +47,17 @@ pub(super) fn redirected(
     target: SocketAddr,
     elsewhere: SocketAddr,
     url: &dyn Fn(SocketAddr) -> String,
-) -> Stage {
+) -> Refuser {
     let proxy = Arc::new(TcpProxy::start(target));
     let (url, other) = (url(proxy.address()), Arc::clone(&proxy));
     let begin = Box::new(move || proxy.redirect(elsewhere));
-    Stage { answer, url, begin, end: Box::new(move || other.redirect(target)), keeps: Box::new(()) }
+    Refuser {
+        answer,
+        url,
+        begin,
+        end: Box::new(move || other.redirect(target)),
+        keeps: Box::new(()),
+    }
 }
 
 /// The cell of a table, by heading, answer and column; it is empty where nothing is known.
@@ -83,7 +89,7 @@ fn with_cell(page: &str, heading: &str, answer: &str, column: usize, text: &str)
 
 /// All answers of a store at once, each with candidates of its own. The words of the page are a part of those that
 /// every candidate says.
-fn the_page_has(store: &str, stages: Vec<Stage>) {
+fn the_page_has(store: &str, stages: Vec<Refuser>) {
     let column = COLUMNS.iter().position(|name| *name == store).expect("a column");
     let mut page = manual::page("refusals");
     let before = page.clone();

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::Stage;
+use super::Refuser;
 use crate::prelude::*;
 
 const TTL: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ impl Candidate {
 static STARTS: Mutex<()> = Mutex::new(());
 
 /// Without `is_silent`, an attempt without an answer shows nothing but a busy machine.
-pub(super) fn see(mut stage: Stage, is_silent: bool) -> Saw {
+pub(super) fn see(mut stage: Refuser, is_silent: bool) -> Saw {
     let folder = TempDir::new().expect("a folder");
     let folder = folder.path();
     let said = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 
 use super::front::{GREETS, STARTS_TLS, front};
-use super::{Stage, redirected};
+use super::{Refuser, redirected};
 use crate::prelude::*;
 use crate::store::balanced::{closes, foreign_server, is_foreign, is_unavailable, resets};
 use crate::store::full::fill;
@@ -30,7 +30,7 @@ struct Plain<'a> {
 }
 
 /// Returns the stages that need nothing of the store.
-fn on_the_way(plain: Plain<'_>) -> Vec<Stage> {
+fn on_the_way(plain: Plain<'_>) -> Vec<Refuser> {
     let Plain { target, protocol, url, own } = plain;
     let bare = |address| url(address, None);
     let mut all = vec![
@@ -52,11 +52,11 @@ fn on_the_way(plain: Plain<'_>) -> Vec<Stage> {
         // The other authority's files are gone when this returns.
         let bad = front(&pem, protocol, target);
         let stage = redirected(answer, good, bad, &trusted);
-        all.push(Stage { keeps: Box::new(Arc::clone(&authority)), ..stage });
+        all.push(Refuser { keeps: Box::new(Arc::clone(&authority)), ..stage });
     }
     let proxy = Arc::new(TcpProxy::start(target));
     let (url, other) = (bare(proxy.address()), Arc::clone(&proxy));
-    all.push(Stage {
+    all.push(Refuser {
         answer: "silence",
         url,
         begin: Box::new(move || proxy.both(Mode::Swallow)),
@@ -70,7 +70,7 @@ fn on_the_way(plain: Plain<'_>) -> Vec<Stage> {
 }
 
 /// All of them live as long as the last stage that has them.
-fn keep(mut stages: Vec<Stage>, what: impl Send + Sync + 'static) -> Vec<Stage> {
+fn keep(mut stages: Vec<Refuser>, what: impl Send + Sync + 'static) -> Vec<Refuser> {
     let what = Arc::new(what);
     for stage in &mut stages {
         let kept = std::mem::replace(&mut stage.keeps, Box::new(()));
@@ -80,14 +80,14 @@ fn keep(mut stages: Vec<Stage>, what: impl Send + Sync + 'static) -> Vec<Stage> 
 }
 
 /// On one server each has a place of its own, of which the URL has the number.
-fn numbered(mut stages: Vec<Stage>) -> Vec<Stage> {
+fn numbered(mut stages: Vec<Refuser>) -> Vec<Refuser> {
     for (number, stage) in stages.iter_mut().enumerate() {
         stage.url = stage.url.replace("PLACE", &format!("place{number}"));
     }
     stages
 }
 
-pub(super) fn etcd() -> Vec<Stage> {
+pub(super) fn etcd() -> Vec<Refuser> {
     let etcd = Etcd::start(1);
     let url = |address: SocketAddr, ca: Option<&Path>| match ca {
         None => format!("etcd://{address}/PLACE"),
@@ -97,7 +97,7 @@ pub(super) fn etcd() -> Vec<Stage> {
     let mut all = on_the_way(Plain { target, protocol: b"h2", url: &url, own: None });
     let proxy = Arc::new(TcpProxy::start(target));
     let (way, other) = (url(proxy.address(), None), Arc::clone(&proxy));
-    all.push(Stage {
+    all.push(Refuser {
         answer: "too many connections",
         url: way,
         begin: Box::new(move || {
@@ -112,7 +112,7 @@ pub(super) fn etcd() -> Vec<Stage> {
     all
 }
 
-fn etcd_of_users(by_password: bool) -> Stage {
+fn etcd_of_users(by_password: bool) -> Refuser {
     let etcd = Etcd::start(1);
     etcd.demand_logins(&[("me", "old", &["readwrite elect/"])]);
     let folder = TempDir::new().expect("a folder");
@@ -133,7 +133,7 @@ fn etcd_of_users(by_password: bool) -> Stage {
         }
     };
     let undo = change.clone();
-    Stage {
+    Refuser {
         answer: ["a right is missing (403)", "user, password or token refused (401)"]
             [usize::from(by_password)],
         url,
@@ -143,7 +143,7 @@ fn etcd_of_users(by_password: bool) -> Stage {
     }
 }
 
-fn etcd_that_is_full() -> Stage {
+fn etcd_that_is_full() -> Refuser {
     let etcd = Arc::new(Etcd::start_with(1, &["--quota-backend-bytes=1000000"]));
     let (url, other) = (etcd.url(), Arc::clone(&etcd));
     let end = move || {
@@ -155,10 +155,10 @@ fn etcd_that_is_full() -> Stage {
         other.ctl(&["alarm", "disarm"]);
     };
     let begin = Box::new(move || fill(&etcd));
-    Stage { answer: "no space", url, begin, end: Box::new(end), keeps: Box::new(()) }
+    Refuser { answer: "no space", url, begin, end: Box::new(end), keeps: Box::new(()) }
 }
 
-pub(super) fn kubernetes() -> Vec<Stage> {
+pub(super) fn kubernetes() -> Vec<Refuser> {
     let server = Arc::new(ApiServer::start());
     let folder = TempDir::new().expect("a folder");
     let numbers = std::cell::Cell::new(0);
@@ -189,7 +189,7 @@ pub(super) fn kubernetes() -> Vec<Stage> {
         let path = server.add_user(name, &own(name));
         let (one, other) = (Arc::clone(&server), Arc::clone(&server));
         let rules = own(name);
-        all.push(Stage {
+        all.push(Refuser {
             answer: ["a right is missing (403)", "user, password or token refused (401)"]
                 [usize::from(by_token)],
             url: ApiServer::url_with(name, &path),
@@ -206,7 +206,7 @@ pub(super) fn kubernetes() -> Vec<Stage> {
     }
     let busy = Arc::new(ApiServer::start());
     let (url, other) = (busy.url("elect"), Arc::clone(&busy));
-    all.push(Stage {
+    all.push(Refuser {
         answer: "too many connections",
         url,
         begin: Box::new(move || busy.fault(Fault::Throttle(Scope::all(), 1))),
@@ -216,7 +216,7 @@ pub(super) fn kubernetes() -> Vec<Stage> {
     keep(all, (Mutex::new(folder), server))
 }
 
-pub(super) fn postgresql() -> Vec<Stage> {
+pub(super) fn postgresql() -> Vec<Refuser> {
     let server = Arc::new(Postgres::start());
     let folder = TempDir::new().expect("a folder");
     let password = folder.path().join("password");
@@ -272,7 +272,7 @@ pub(super) fn postgresql() -> Vec<Stage> {
             })
         };
         let rest = format!("disable&password-file={}", password.display());
-        all.push(Stage {
+        all.push(Refuser {
             answer,
             url: of(role, target, &rest).replace("PLACE", role),
             begin: does(begin),
@@ -283,7 +283,7 @@ pub(super) fn postgresql() -> Vec<Stage> {
     keep(all, (Mutex::new(folder), server))
 }
 
-pub(super) fn mariadb() -> Vec<Stage> {
+pub(super) fn mariadb() -> Vec<Refuser> {
     let authority = Arc::new(Authority::new());
     let pem = authority.server(&["127.0.0.1"]);
     // The server may run as another user.
@@ -335,7 +335,7 @@ pub(super) fn mariadb() -> Vec<Stage> {
             Box::new(move || _ = server.ask(&statements))
         };
         let file = password.display();
-        all.push(Stage {
+        all.push(Refuser {
             answer,
             url: format!(
                 "mariadb://{user}@{target}/jobs?table={user}&ssl-mode=DISABLED&password-file={file}"
@@ -348,7 +348,7 @@ pub(super) fn mariadb() -> Vec<Stage> {
     keep(all, Mutex::new((folder, taken, limited, still, authority, server)))
 }
 
-pub(super) fn redis() -> Vec<Stage> {
+pub(super) fn redis() -> Vec<Refuser> {
     let server = Arc::new(Redis::start());
     // The first replica makes the server begin another history: it comes before all candidates.
     let replica = server.replica();
@@ -383,7 +383,7 @@ pub(super) fn redis() -> Vec<Stage> {
             Box::new(move || _ = server.ask(&commands))
         };
         let file = password.display();
-        all.push(Stage {
+        all.push(Refuser {
             answer,
             url: format!("redis://{user}@{target}?prefix=PLACE&password-file={file}"),
             begin: does(begin),
@@ -401,7 +401,7 @@ pub(super) fn redis() -> Vec<Stage> {
     for number in 0..all.len() {
         Redis::begin(target, &format!("place{number}"));
     }
-    all.push(Stage {
+    all.push(Refuser {
         answer: "no space",
         url: format!("redis://elect@{}", full.address()),
         begin: does("CONFIG SET maxmemory 1"),
@@ -416,7 +416,7 @@ fn connections(server: SocketAddr, number: usize) -> Vec<TcpStream> {
     (0..number).map(|_| TcpStream::connect(server).expect("it listens")).collect()
 }
 
-pub(super) fn consul() -> Vec<Stage> {
+pub(super) fn consul() -> Vec<Refuser> {
     let server = Consul::start();
     let url = |address: SocketAddr, ca: Option<&Path>| {
         let token = Consul::token("elect");
@@ -452,7 +452,7 @@ pub(super) fn consul() -> Vec<Stage> {
         let path = format!("policy/{}", id.as_str().expect("an id"));
         let (less, more) = (policy(user, "read"), policy(user, "write"));
         let (begin, end, anew) = (path.clone(), path, credential(user));
-        all.push(Stage {
+        all.push(Refuser {
             answer: ["a right is missing (403)", "user, password or token refused (401)"]
                 [usize::from(by_token)],
             url: format!("consul://{user}:{}@{target}/{user}", Consul::token(user)),
@@ -468,7 +468,7 @@ pub(super) fn consul() -> Vec<Stage> {
     keep(all, Mutex::new((taken, limited, server)))
 }
 
-pub(super) fn zookeeper() -> Vec<Stage> {
+pub(super) fn zookeeper() -> Vec<Refuser> {
     let server = ZooKeeper::one();
     let limit =
         ZooKeeperSetup { lines: vec!["maxClientCnxns=1".into()], ..ZooKeeperSetup::default() };
@@ -497,7 +497,7 @@ pub(super) fn zookeeper() -> Vec<Stage> {
         own.block_on(done).expect("its rights");
     };
     let undo = set.clone();
-    all.push(Stage {
+    all.push(Refuser {
         answer: "a right is missing (403)",
         url: format!("zk://{target}/denied"),
         begin: Box::new(move || set(&[Permission::READ, Permission::ADMIN])),
@@ -509,13 +509,13 @@ pub(super) fn zookeeper() -> Vec<Stage> {
     all
 }
 
-fn read_only() -> Stage {
+fn read_only() -> Refuser {
     let options = vec!["-Dreadonlymode.enabled=true".into()];
     let setup = ZooKeeperSetup { members: 3, options, ..ZooKeeperSetup::default() };
     let servers = Arc::new(Mutex::new(ZooKeeper::start(&setup)));
     let url = format!("zk://{}", servers.lock().expect("not poisoned").address(0));
     let other = Arc::clone(&servers);
-    Stage {
+    Refuser {
         answer: "read-only server",
         url,
         begin: Box::new(move || {
@@ -535,10 +535,10 @@ fn read_only() -> Stage {
     }
 }
 
-pub(super) fn local() -> Vec<Stage> {
+pub(super) fn local() -> Vec<Refuser> {
     let disk = Arc::new(Disk::of_kib(64));
     let (url, other) = (format!("file://{}/state", disk.path().display()), Arc::clone(&disk));
     let begin = Box::new(move || disk.fill());
     let end = Box::new(move || other.free());
-    vec![Stage { answer: "no space", url, begin, end, keeps: Box::new(()) }]
+    vec![Refuser { answer: "no space", url, begin, end, keeps: Box::new(()) }]
 }

@@ -30,7 +30,7 @@ use super::objects::Kind;
 use super::request::Request;
 use super::rest::State;
 use super::status::{self, Reply};
-use super::store::{Entry, Key, Store};
+use super::store::{JournalLine, Key, Store};
 use super::watch::too_old;
 
 /// The first word of the server's command line.
@@ -92,9 +92,9 @@ fn serve(address: SocketAddr, folder: &Path) -> io::Result<Infallible> {
     let mut users = Users::default();
     for entry in entries {
         match entry {
-            Entry::User { name, token, rules } => users.add(&name, &token, rules),
-            Entry::Expire { token } => users.expire(&token),
-            Entry::Write { .. } | Entry::Compact { .. } => {}
+            JournalLine::User { name, token, rules } => users.add(&name, &token, rules),
+            JournalLine::Expire { token } => users.expire(&token),
+            JournalLine::Write { .. } | JournalLine::Compact { .. } => {}
         }
     }
     let version = store.version();
@@ -139,11 +139,11 @@ impl Server {
             Command::Counts => {}
             Command::User { name, token, rules } => {
                 state.users.add(&name, &token, rules.clone());
-                state.store.note(&Entry::User { name, token, rules });
+                state.store.note(&JournalLine::User { name, token, rules });
             }
             Command::Expire { token } => {
                 state.users.expire(&token);
-                state.store.note(&Entry::Expire { token });
+                state.store.note(&JournalLine::Expire { token });
             }
             Command::Namespace(name) => {
                 let key = Key { kind: Kind::Namespaces, namespace: String::new(), name };

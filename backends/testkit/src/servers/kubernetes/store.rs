@@ -35,7 +35,7 @@ pub(super) struct Change {
 
 /// One line of the journal, from which a killed server restores its state.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Entry {
+pub(super) enum JournalLine {
     Write { version: u64, key: Key, after: Option<Value> },
     User { name: String, token: String, rules: Vec<Rule> },
     Expire { token: String },
@@ -73,7 +73,7 @@ struct Cache {
 impl Store {
     /// Restores the store from a journal, and appends all writes to it. Returns the entries for other parts of the
     /// server.
-    pub(super) fn open(path: &Path) -> io::Result<(Self, Vec<Entry>)> {
+    pub(super) fn open(path: &Path) -> io::Result<(Self, Vec<JournalLine>)> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             other => other?,
@@ -94,8 +94,8 @@ impl Store {
         // A server that was killed as it wrote has left half a line.
         for entry in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
             match entry {
-                Entry::Write { version, key, after } => store.apply(version, &key, after),
-                Entry::Compact { version } => store.compacted = version,
+                JournalLine::Write { version, key, after } => store.apply(version, &key, after),
+                JournalLine::Compact { version } => store.compacted = version,
                 other => others.push(other),
             }
         }
@@ -106,7 +106,7 @@ impl Store {
     }
 
     /// Writes an entry to the journal. It is in the file when this returns.
-    pub(super) fn note(&mut self, entry: &Entry) {
+    pub(super) fn note(&mut self, entry: &JournalLine) {
         let mut line = serde_json::to_vec(entry).unwrap_or_default();
         line.push(b'\n');
         if let Err(error) = self.journal.write_all(&line) {
@@ -145,7 +145,7 @@ impl Store {
         if let Some(object) = &mut after {
             object["metadata"]["resourceVersion"] = version.to_string().into();
         }
-        self.note(&Entry::Write { version, key: key.clone(), after: after.clone() });
+        self.note(&JournalLine::Write { version, key: key.clone(), after: after.clone() });
         self.apply(version, key, after);
         if !self.cache.lags {
             self.feed();
@@ -212,6 +212,6 @@ impl Store {
     pub(super) fn compact(&mut self) {
         self.compacted = self.version;
         self.cache.floor = self.version;
-        self.note(&Entry::Compact { version: self.version });
+        self.note(&JournalLine::Compact { version: self.version });
     }
 }

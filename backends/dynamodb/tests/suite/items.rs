@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use elect_record::table::{Body, Key, Put, Table as _, Tag};
+use elect_testkit::servers::Database as _;
 use elect_testkit::servers::{DatabaseServer as _, Dynalite};
-use elect_testkit::table::Database as _;
 use serde_json::{Value, json};
 
 const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };

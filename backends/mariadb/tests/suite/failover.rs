@@ -3,8 +3,8 @@
 use elect_api::ErrorKind;
 use elect_record::table::{Body, Found, Key, Put, Table, Tag};
 use elect_testkit::run;
+use elect_testkit::servers::Database as _;
 use elect_testkit::servers::{DatabaseServer as _, DatabaseSetup, MariaDb};
-use elect_testkit::table::Database as _;
 
 use crate::table;
 

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use elect_api::{Clock, Error, ErrorKind, Examination, Profile};
 use elect_record::table::{Body, Found, Heard, Key, MemoryTable, Put, Range, Rows, Table, Tag};
 use elect_testkit::Stall;
-use elect_testkit::table::{Ground, Rights};
+use elect_testkit::servers::Rights;
+use elect_testkit::table::Ground;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::folder::run;
-use super::{DatabaseServer, DatabaseSetup, Part, Process, fetched, free_port};
+use super::{Database, DatabaseServer, DatabaseSetup, Part, Process, Rights, fetched, free_port};
 use crate::program::eventually;
-use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
 /// The token that may do all.

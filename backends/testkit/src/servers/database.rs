@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{Place, Process};
+use super::{Part, Place, Process};
 
 /// The setup of a server of a database.
 #[derive(Clone, Debug)]
@@ -89,4 +89,45 @@ pub trait DatabaseServer: Send {
 
     /// Has a replica take over, with all that it has received.
     fn promote(&self);
+}
+
+/// A server of a database, whose rows the laws of tables use.
+pub trait Database: DatabaseServer + 'static {
+    /// The part of a server that tests share, or `None` if there is none.
+    fn part() -> Option<Part>;
+
+    /// Starts a server of its own.
+    fn start() -> Self;
+
+    /// Whether a client hears from the server before it sends a request, as by a login. Where it does not, a write may
+    /// have happened if its new connection is closed without a byte. A cut then refuses new connections.
+    fn greets() -> bool {
+        true
+    }
+
+    /// Has the first candidate lead at once in rows of this name, where it would wait as after a loss.
+    fn begin(server: SocketAddr, name: &str) {
+        let _ = (server, name);
+    }
+
+    /// Goes back to a copy, and serves again. Returns the name of the copy for the next time.
+    fn lose(&mut self, backup: &str) -> String;
+
+    /// The URL of the rows of this name at a server, or at a proxy before it.
+    fn url(server: SocketAddr, user: &str, name: &str) -> String;
+
+    /// Removes all rows of this name.
+    fn empty(server: SocketAddr, name: &str);
+
+    /// Makes a user with these rights to the rows of this name.
+    fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights);
+}
+
+/// The rights of a user of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// To read rows.
+    Read,
+    /// None on rows.
+    None,
 }

@@ -8,9 +8,8 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{DatabaseServer, Part, Place, Process, fetched, free_port};
+use super::{Database, DatabaseServer, Part, Place, Process, Rights, fetched, free_port};
 use crate::program::eventually;
-use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
 const REGION: &str = "eu-west-1";

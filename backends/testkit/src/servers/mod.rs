@@ -23,7 +23,7 @@ mod zookeeper;
 
 pub use self::certificates::{Authority, Pem};
 pub use self::consul::{Consul, Servers as ConsulServers};
-pub use self::database::{DatabaseServer, DatabaseSetup};
+pub use self::database::{Database, DatabaseServer, DatabaseSetup, Rights};
 pub use self::dynamodb::{Dynalite, Moto, Servers as DynamoDb};
 pub use self::etcd::{Etcd, Stopped};
 pub use self::fetched::fetched;

@@ -10,9 +10,8 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use super::folder::run;
-use super::{DatabaseServer, DatabaseSetup, Part, Process, fetched, free_port};
+use super::{Database, DatabaseServer, DatabaseSetup, Part, Process, Rights, fetched, free_port};
 use crate::program::eventually;
-use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
 /// Debian's program is all that Redis has: its name says what it does.

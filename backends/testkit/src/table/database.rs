@@ -9,43 +9,11 @@ use elect_api::{Boottime, Candidate, ElectionName, ErrorKind, Seat, Store};
 use elect_record::RecordStore;
 use elect_record::table::{Key, Table, TableDocuments};
 
-use super::{Ground, Rights, by_hand};
+use super::{Ground, by_hand};
 use crate::fault::{Mode, TcpProxy};
-use crate::servers::{DatabaseServer, Part, PgBouncer};
+use crate::servers::{Database, Part, PgBouncer, Rights};
 use crate::sim::{Clock as _, ManualClock};
 use crate::{Bench, Servers, Stall};
-
-/// A server of a database, whose rows the laws of tables use.
-pub trait Database: DatabaseServer + 'static {
-    /// The part of a server that tests share, or `None` if there is none.
-    fn part() -> Option<Part>;
-
-    /// Starts a server of its own.
-    fn start() -> Self;
-
-    /// Whether a client hears from the server before it sends a request, as by a login. Where it does not, a write may
-    /// have happened if its new connection is closed without a byte. A cut then refuses new connections.
-    fn greets() -> bool {
-        true
-    }
-
-    /// Has the first candidate lead at once in rows of this name, where it would wait as after a loss.
-    fn begin(server: SocketAddr, name: &str) {
-        let _ = (server, name);
-    }
-
-    /// Goes back to a copy, and serves again. Returns the name of the copy for the next time.
-    fn lose(&mut self, backup: &str) -> String;
-
-    /// The URL of the rows of this name at a server, or at a proxy before it.
-    fn url(server: SocketAddr, user: &str, name: &str) -> String;
-
-    /// Removes all rows of this name.
-    fn empty(server: SocketAddr, name: &str);
-
-    /// Makes a user with these rights to the rows of this name.
-    fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights);
-}
 
 /// Rows of its own for each test, on a server that tests share, or on its own server.
 pub struct DatabaseGround<D, T> {

@@ -30,13 +30,14 @@ use async_trait::async_trait;
 use elect_api::Cell;
 use elect_record::table::{Range, Table};
 
-pub use self::database::{Database, DatabaseBench, DatabaseGround, refused};
+pub use self::database::{DatabaseBench, DatabaseGround, refused};
 pub use self::faults::*;
 pub use self::losses::*;
 pub use self::notices::*;
 pub use self::ranges::*;
 pub use self::rights::*;
 pub use self::rows::*;
+use crate::servers::Rights;
 use crate::{Stall, poll_n_eagerly};
 
 /// The access to a store of rows that the laws need beyond [`Table`].
@@ -73,15 +74,6 @@ pub trait Ground: Send + Sync {
     async fn connect_as(&self, rights: Rights) -> Box<dyn Table> {
         lacks(&format!("connect_as({rights:?})"))
     }
-}
-
-/// The rights of a user of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rights {
-    /// To read rows.
-    Read,
-    /// None on rows.
-    None,
 }
 
 fn lacks(what: &str) -> ! {

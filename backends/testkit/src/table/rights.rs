@@ -5,8 +5,9 @@ use std::fmt::Debug;
 use elect_api::{Error, ErrorKind};
 use elect_record::table::{Key, Range};
 
+use super::Ground;
 use super::client::{Client, body, leader};
-use super::{Ground, Rights};
+use crate::servers::Rights;
 
 const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
 

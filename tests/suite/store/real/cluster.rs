@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use elect_testkit::fault::Frames;
 use elect_testkit::program::eventually;
+use elect_testkit::servers::Database as _;
 use elect_testkit::servers::kubernetes::Fault;
 use elect_testkit::servers::{
     ApiServer, Consul, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Part, Place, Postgres,
     Process, Redis, ZooKeeper, ZooKeeperSetup,
 };
-use elect_testkit::table::Database as _;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 

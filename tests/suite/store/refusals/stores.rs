@@ -5,11 +5,11 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 
 use elect_testkit::fault::{Disk, Mode, TcpProxy};
+use elect_testkit::servers::Database as _;
 use elect_testkit::servers::kubernetes::{Fault, Rule, Scope};
 use elect_testkit::servers::{
     Authority, Consul, DatabaseServer as _, DatabaseSetup, MariaDb, Postgres, Redis, ZooKeeperSetup,
 };
-use elect_testkit::table::Database as _;
 use serde_json::{Value, json};
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Permission};
 

@@ -12,9 +12,10 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use super::folder::{Prefix, new_folder};
-use super::{DatabaseServer as _, DatabaseSetup, Part, Process, fetched, free_port};
+use super::{
+    Database, DatabaseServer as _, DatabaseSetup, Part, Process, Rights, fetched, free_port,
+};
 use crate::program::eventually;
-use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
 const DATABASE: &str = "jobs";

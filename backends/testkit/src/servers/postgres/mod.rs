@@ -13,9 +13,10 @@ use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
 use super::folder::{Prefix, new_folder, run};
-use super::{DatabaseServer as _, DatabaseSetup, Part, Process, fetched, free_port};
+use super::{
+    Database, DatabaseServer as _, DatabaseSetup, Part, Process, Rights, fetched, free_port,
+};
 use crate::program::eventually;
-use crate::table::{Database, Rights};
 
 const SETUP: &str = "tests/run setup";
 /// A path below the machine's root, and below what `tests/run` has fetched.

@@ -18,6 +18,8 @@ pub(crate) mod code {
     pub(crate) const NO_RIGHT: [u16; 4] = [1044, 1142, 1143, 1227];
     /// The server, or a transaction in it, only reads.
     pub(crate) const READ_ONLY: [u16; 3] = [1290, 1792, 1836];
+    /// The node has lost its Galera cluster.
+    pub(crate) const NO_CLUSTER: u16 = 1047;
 }
 
 /// An answer that is an error, or a request that no server would take.
@@ -65,7 +67,8 @@ impl elect_remote::Refusal for Refusal {
     }
 
     fn is_of_a_replica(&self) -> bool {
-        self.code().is_some_and(|code| code::READ_ONLY.contains(&code))
+        let is_known = |code| code::READ_ONLY.contains(&code) || code == code::NO_CLUSTER;
+        self.code().is_some_and(is_known)
     }
 
     fn error(&self, what: String, login: &str) -> Error {
@@ -126,9 +129,10 @@ fn advice<'a>(code: u16, state: &str, login: &'a str) -> (ErrorKind, &'a str) {
         1665 => {
             (Unfit, "the server writes statements to its binlog: set binlog_format=MIXED there")
         }
-        1969 | 3024 => {
-            (Unreachable, "the server ended the statement: see max_statement_time of the user")
-        }
+        1969 | 3024 => (
+            Unreachable,
+            "the server ended the statement: see max_statement_time of the user, or what ends queries",
+        ),
         1317 | 1927 => (Unreachable, "the server's administrator has ended the session"),
         1053 => (Unreachable, "the server shuts down"),
         1047 => {

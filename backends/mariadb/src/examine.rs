@@ -50,6 +50,15 @@ pub(crate) fn state() -> String {
 pub(crate) async fn examine(session: &Session, sql: &Sql, state: &[Row]) -> Respondent {
     let (place, server) = (&session.place, &session.server);
     let mut findings = of_version(place, &server.version);
+    if server.is_remembered {
+        findings.push(Finding::warning(
+            format!(
+                "{place} lets this user in without TLS while it remembers the password: after a restart it asks for the \
+                 password itself, and elect does not send it"
+            ),
+            "write ssl-mode=REQUIRED, or name the socket",
+        ));
+    }
     if !server.is_read_only {
         findings.extend(of_settings(place, state));
         findings.extend(of_table(session, sql).await);

@@ -43,6 +43,8 @@ pub(crate) struct Server {
     pub(crate) columns: Option<String>,
     /// The epoch in which the table has these columns, if it may be read.
     pub(crate) epoch: Option<String>,
+    /// Whether it let us in without TLS only because it remembers the password.
+    pub(crate) is_remembered: bool,
 }
 
 /// Whether the session is to hold a named lock of the server.
@@ -268,6 +270,7 @@ impl Opener for Sql {
     ) -> Result<Session, Failure> {
         let login = (address.user.as_str(), address.database.as_str());
         let wire = Wire::open(place, &address.encryption, login, witness).await?;
+        let is_remembered = wire.is_remembered;
         let (requests, received) = mpsc::channel(QUEUE);
         let pulse = Pulse::of(tokio::spawn(drive(wire, received)).abort_handle());
         let server = Server { longest: LONGEST, ..Server::default() };
@@ -293,6 +296,7 @@ impl Opener for Sql {
             longest: text(2).and_then(|it| it.parse().ok()).unwrap_or(LONGEST).min(LONGEST),
             columns: text(3),
             epoch,
+            is_remembered,
         };
         Ok(session)
     }

@@ -8,8 +8,9 @@ use elect_record::table::{Body, Key, Range};
 /// of the other.
 pub(crate) const STATUS: &str =
     "/*M! information_schema.GLOBAL_STATUS */ /*!80000 performance_schema.global_status */";
-/// Whether the server takes no writes, even from a user that may write on a replica.
-const READ_ONLY: &str = "CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')";
+/// Whether the server takes no writes, even from a user that may write on a replica. A reader of Aurora says so of InnoDB
+/// alone.
+const READ_ONLY: &str = "(CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF') OR CAST(@@innodb_read_only AS CHAR) NOT IN ('0', 'OFF'))";
 /// The name of the epoch of a database without a table, or of a table without an id, begins so.
 pub(crate) const NONE: &str = "none";
 /// The engine and the columns of the table. The server is compared with them.
@@ -18,7 +19,8 @@ pub(crate) const COLUMNS: &str = "InnoDB: election varbinary key, document varbi
 /// What a session needs, whatever the server's settings are. A lock of others holds a statement up for 1 s.
 pub(crate) const SETTINGS: [&str; 2] = [
     "SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
-     innodb_lock_wait_timeout = 1, lock_wait_timeout = 1, time_zone = '+00:00'/*M! , max_statement_time = 0 */",
+     innodb_lock_wait_timeout = 1, lock_wait_timeout = 1, time_zone = '+00:00'/*M! , max_statement_time = 0 */\
+     /*!80000 , max_execution_time = 0 */",
     // A binlog then has the rows, and not the statement, whose epoch would be another one on a replica.
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 ];
@@ -242,14 +244,21 @@ const VIRGIN: &str = "/*M! @@gtid_slave_pos = '' */ \
                       /*!80000 (@@gtid_mode = 'ON' AND @@gtid_executed NOT LIKE '%,%' \
                       AND (@@gtid_executed = '' OR @@gtid_executed LIKE CONCAT(@@server_uuid, ':%'))) */";
 
-/// The epoch: the table's id and birth, the start of the server, and which server it is.
+/// The counters of statements that make a server a replica. An old primary that has been one since, and leads again
+/// without a restart, may lack writes.
+const TURNS: &str = "'COM_CHANGE_MASTER', 'COM_CHANGE_REPLICATION_SOURCE', 'COM_START_SLAVE', 'COM_SLAVE_START', \
+                     'COM_START_ALL_SLAVES', 'COM_REPLICA_START', 'COM_GROUP_REPLICATION_START'";
+
+/// The epoch: the table's id and birth, the start of the server, how often it became a replica, and which server it is.
 ///
 /// The start is told in seconds, in which a server may start twice. So the end of a UUID stands beside it: the server
 /// draws that part anew at each start, and if its clock is put back.
 fn history(id: &str, created: &str) -> String {
     format!(
-        "CONCAT_WS('-', {id}, {created}, (SELECT UNIX_TIMESTAMP() - variable_value FROM {STATUS} \
-         WHERE variable_name = 'UPTIME'), SUBSTR(UUID(), 20), @@server_id, @@port, @@hostname)"
+        "CONCAT_WS('-', {id}, {created}, (SELECT CONCAT_WS('-', \
+         UNIX_TIMESTAMP() - MAX(IF(variable_name = 'UPTIME', variable_value, NULL)), \
+         SUM(IF(variable_name = 'UPTIME', 0, variable_value))) FROM {STATUS} \
+         WHERE variable_name IN ('UPTIME', {TURNS})), SUBSTR(UUID(), 20), @@server_id, @@port, @@hostname)"
     )
 }
 

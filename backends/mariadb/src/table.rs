@@ -52,14 +52,19 @@ impl MariaTable {
     async fn make(&self, session: &Session) -> Result<(), Error> {
         let doing = "cannot make the table of elect";
         let fail = |failure: &Failure| session.failed(doing, failure, true);
-        let locked = session.rows("create", self.sql().lock.clone()).await;
-        let locked = locked.map_err(|failure| session.failed(doing, &failure, false))?;
-        if session::text(&locked, 0).as_deref() != Some("1") {
-            let what = format!("{doing} in MariaDB at {}: another candidate does", session.place);
-            return Err(Error::new(ErrorKind::Unreachable, what));
-        }
+        let may_be_new = match session.rows("create", self.sql().lock.clone()).await {
+            Ok(locked) if session::text(&locked, 0).as_deref() == Some("1") => true,
+            Ok(_) => {
+                let what =
+                    format!("{doing} in MariaDB at {}: another candidate does", session.place);
+                return Err(Error::new(ErrorKind::Unreachable, what));
+            }
+            // A cluster may know no locks. The primary key decides who names the table.
+            Err(Failure::Refused(_)) => false,
+            Err(failure) => return Err(session.failed(doing, &failure, false)),
+        };
         let is_new = match session.ask("create", self.sql().create.clone()).await {
-            Ok(_) => true,
+            Ok(_) => may_be_new,
             Err(failure) if failure.is(&[code::TABLE_EXISTS]) => false,
             // Without the right to make a table, the table may be there.
             Err(failure) if failure.is(&code::NO_RIGHT) && session.server.columns.is_some() => {

@@ -51,6 +51,8 @@ pub(crate) struct Wire {
     stream: BufReader<elect_remote::Stream>,
     /// The number of the next packet.
     next: u8,
+    /// Whether the server let us in without TLS only because it remembers the password since another login.
+    pub(crate) is_remembered: bool,
 }
 
 /// The first packet of a server.
@@ -73,7 +75,7 @@ impl Wire {
         witness: &Witness,
     ) -> Result<Self, Failure> {
         let stream = place.way.connect(witness).await.map_err(Failure::Way)?;
-        let mut wire = Self { stream: BufReader::new(stream), next: 0 };
+        let mut wire = Self { stream: BufReader::new(stream), next: 0, is_remembered: false };
         let greeting = Greeting::read(&wire.receive().await?)?;
         let secured = encryption.secured(&place.way).map_err(Failure::Way)?;
         let mut abilities = ABILITIES;
@@ -128,7 +130,7 @@ impl Wire {
                     self.send(&proof).await?;
                 }
                 login::MORE if plugin == login::SHA2 => match reader.byte()? {
-                    login::ACCEPTED => {}
+                    login::ACCEPTED => self.is_remembered = !is_private,
                     // The server has not seen the password yet, and asks for it.
                     login::WHOLE if is_private => {
                         self.send(&[password.as_bytes(), &[0]].concat()).await?;

@@ -61,25 +61,35 @@ impl elect_remote::Refusal for Refusal {
         let answer = &self.0;
         let code = answer.code();
         let (kind, advice) = match *code {
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+                if answer.message().contains("no encryption") =>
+            {
+                (Denied, "write sslmode=require in the URL, or permit it in pg_hba.conf")
+            }
             SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
                 (Denied, login)
             }
             SqlState::INVALID_CATALOG_NAME => {
                 (Unfit, "make it with CREATE DATABASE, or name another one in the URL")
             }
+            SqlState::INSUFFICIENT_PRIVILEGE if !login.is_empty() => {
+                (Denied, "have a DBA run: GRANT CONNECT ON DATABASE ... TO ROLE_OF_ELECT")
+            }
             SqlState::INSUFFICIENT_PRIVILEGE => {
                 (Denied, "elect doctor prints the statements that a DBA runs once")
             }
-            SqlState::TOO_MANY_CONNECTIONS => {
-                (Unreachable, "raise max_connections, or put a pooler before the server")
-            }
+            SqlState::TOO_MANY_CONNECTIONS => (
+                Unreachable,
+                "raise max_connections, or the CONNECTION LIMIT of the role or the database, or put a pooler before \
+                 the server",
+            ),
             SqlState::READ_ONLY_SQL_TRANSACTION => {
                 (Unreachable, "the server takes no writes: name the primary in the URL")
             }
             SqlState::LOCK_NOT_AVAILABLE => (
                 Unreachable,
-                "another session has locked the row or the table: see pg_locks and pg_stat_activity, and end that \
-                 session's transaction",
+                "another session has locked the row or the table, or holds up all that notify: see pg_locks and \
+                 pg_stat_activity, and end that session's transaction",
             ),
             SqlState::QUERY_CANCELED => (
                 Unreachable,
@@ -95,7 +105,7 @@ impl elect_remote::Refusal for Refusal {
             }
             SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE => (
                 Unreachable,
-                "the server is a replica, or keeps no WAL that elect can see, as Aurora",
+                "the server is a replica, or shows no WAL, as Aurora does without rds.logical_replication=1",
             ),
             _ if ["42", "0A"].iter().any(|class| code.code().starts_with(class)) => (Unfit, ""),
             _ => (Unreachable, ""),

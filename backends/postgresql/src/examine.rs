@@ -24,7 +24,9 @@ pub(crate) const STATE: &str = "SELECT current_setting('fsync')::bool, current_s
     (SELECT sum(numbackends)::int8 FROM pg_stat_database), \
     CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE') THEN \
     (SELECT extract(epoch FROM max(clock_timestamp() - xact_start))::int8 FROM pg_stat_activity \
-     WHERE backend_type = 'client backend') END";
+     WHERE backend_type = 'client backend') END, (100 * pg_notification_queue_usage())::int8";
+/// The share of the queue of notices in percent from which on it may fill up.
+const NEARLY: i64 = 10;
 
 /// The lines of `elect doctor` about a server.
 pub(crate) async fn examine(session: &Session, sql: &Sql, state: &Row) -> Respondent {
@@ -109,6 +111,13 @@ fn of_settings(place: &str, row: &Row) -> Vec<Finding> {
             "start one of synchronous_standby_names, or set that to ''",
         ));
     }
+    let queued: i64 = row.try_get(8).unwrap_or_default();
+    if queued >= NEARLY {
+        findings.push(Finding::warning(
+            format!("the queue of notices at {place} is full to {queued} %: full, it refuses them, and hand-overs take longer"),
+            "end the transaction of the session that listens and does not read: see xact_start in pg_stat_activity",
+        ));
+    }
     let oldest: i64 = row.try_get::<_, Option<i64>>(7).ok().flatten().unwrap_or_default();
     if oldest > 3600 {
         findings.push(Finding::warning(
@@ -124,11 +133,19 @@ fn of_settings(place: &str, row: &Row) -> Vec<Finding> {
 
 /// What this role lacks for the table.
 async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
-    let (place, Sql { table, schema, ddl, .. }) = (&session.place, sql);
+    let (place, Sql { table, schema, ddl, create_schema, .. }) = (&session.place, sql);
     if !session.server.has_table.load(Ordering::Relaxed) {
-        let may = "SELECT has_database_privilege(current_database(), 'CREATE')";
-        let asked = session.ask("rights", may, &[]).await.ok()?;
-        let may_create: bool = asked.first()?.try_get(0).ok()?;
+        let namespace = format!("to_regnamespace('\"{schema}\"')");
+        let may = format!(
+            "SELECT {namespace} IS NOT NULL, CASE WHEN {namespace} IS NULL \
+             THEN has_database_privilege(current_database(), 'CREATE') \
+             ELSE has_schema_privilege({namespace}, 'CREATE') AND has_schema_privilege({namespace}, 'USAGE') END"
+        );
+        let asked = session.ask("rights", &may, &[]).await.ok()?;
+        let answer = asked.first()?;
+        let (has_schema, may_create): (bool, bool) =
+            (answer.try_get(0).ok()?, answer.try_get(1).ok()?);
+        let first = if has_schema { String::new() } else { format!("{create_schema}; ") };
         return Some(if may_create {
             Finding::note(
                 format!("{place} has no table {table} yet"),
@@ -137,7 +154,7 @@ async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
         } else {
             Finding::error(
                 format!("{place} has no table {table}, and this role may not make it"),
-                format!("have a DBA run: {ddl}"),
+                format!("have a DBA run: {first}{ddl}"),
             )
         });
     }

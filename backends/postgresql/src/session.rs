@@ -23,6 +23,10 @@ const LOCK_TIMEOUT: &str = "1009ms";
 /// Asks a server whether it speaks TLS: the length, and a number that no version of the protocol has.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
+/// The function of the server that warns of a queue of notices that is half full. All other warnings may be about a
+/// commit.
+const ABOUT_NOTICES: &str = "asyncQueueFillWarning";
+
 /// A connection that has logged in.
 pub(crate) struct Session {
     client: Client,
@@ -278,7 +282,10 @@ async fn drive(mut connection: Connection<Stream, NoTlsStream>, heard: Heard) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         match message {
             AsyncMessage::Notification(notice) => heard.notices.tell(notice.channel()),
-            AsyncMessage::Notice(notice) if notice.parsed_severity() == Some(Severity::Warning) => {
+            AsyncMessage::Notice(notice)
+                if notice.parsed_severity() == Some(Severity::Warning)
+                    && notice.routine() != Some(ABOUT_NOTICES) =>
+            {
                 heard.warnings.fetch_add(1, Ordering::Relaxed);
             }
             _ => {}

@@ -19,8 +19,10 @@ pub(crate) struct Sql {
     /// Makes the schema and the table, and notes that no candidate need wait for a forgotten leader.
     pub(crate) create_all: String,
     pub(crate) create_table: String,
-    /// For a DBA, who makes the table for a role.
+    /// For a DBA, who makes the table for a role in a schema that is there.
     pub(crate) ddl: String,
+    /// Makes the schema.
+    pub(crate) create_schema: String,
     /// The table, with its schema.
     pub(crate) table: String,
     pub(crate) schema: String,
@@ -111,8 +113,9 @@ impl Sql {
                  WHERE {epoch} LIKE '________________-{FIRST_TIMELINE}-%'"
             ),
             create_table: make.clone(),
-            ddl: format!("{create_schema}; {make}; GRANT USAGE ON SCHEMA \"{schema}\" TO ROLE_OF_ELECT; \
+            ddl: format!("{make}; GRANT USAGE ON SCHEMA \"{schema}\" TO ROLE_OF_ELECT; \
                           GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO ROLE_OF_ELECT"),
+            create_schema,
             table,
             schema: schema.to_owned(),
         }

@@ -17,6 +17,8 @@ use crate::session::Session;
 use crate::sql::{FIRST_TIMELINE, Sql};
 
 type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+/// The place of the channels to notify among the parameters of a write.
+const CHANNELS: usize = 5;
 
 /// The table of one schema of a database.
 pub(crate) struct PostgresTable(Link<Schema>);
@@ -118,7 +120,12 @@ impl Table for PostgresTable {
             parameters.push((&cells, Type::BYTEA));
         }
         let warnings = session.warnings();
-        let answer = session.ask("write", statement, &parameters).await;
+        let mut answer = session.ask("write", statement, &parameters).await;
+        let untold: &[String] = &[];
+        if !channels.is_empty() && is_over_full(&answer) {
+            parameters[CHANNELS] = (&untold, Type::TEXT_ARRAY);
+            answer = session.ask("write", statement, &parameters).await;
+        }
         let rows = match answer {
             Ok(rows) => rows,
             Err(failure) if is_lost_race(&failure) => return Ok(Put::Conflict),
@@ -146,13 +153,20 @@ impl Table for PostgresTable {
         let tag = tag.number()?;
         let session = self.session().await?;
         let channels = self.channels(key).to_vec();
-        let parameters: [Parameter<'_>; 4] = [
-            (&key.election, Type::TEXT),
-            (&key.document, Type::TEXT),
-            (&tag, Type::INT8),
-            (&channels, Type::TEXT_ARRAY),
-        ];
-        match session.ask("delete", &self.sql().delete, &parameters).await {
+        let untold: &[String] = &[];
+        let parameters = |channels| -> [Parameter<'_>; 4] {
+            [
+                (&key.election, Type::TEXT),
+                (&key.document, Type::TEXT),
+                (&tag, Type::INT8),
+                (channels, Type::TEXT_ARRAY),
+            ]
+        };
+        let mut answer = session.ask("delete", &self.sql().delete, &parameters(&channels)).await;
+        if is_over_full(&answer) {
+            answer = session.ask("delete", &self.sql().delete, &parameters(&untold)).await;
+        }
+        match answer {
             Ok(rows) => {
                 let is_gone = rows.first().and_then(|row| row.try_get(0).ok());
                 is_gone.ok_or_else(|| session.odd(&doing).with_kind(ErrorKind::Ambiguous))
@@ -331,6 +345,12 @@ fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     let body = Body { head: text(4)?, cells: text(5)?, ..Body::default() };
     let tag = Tag(row.try_get::<_, i64>(3).ok()?.to_string());
     Some((epoch, Some((election, row.try_get(2).ok()?, Row { tag, body }))))
+}
+
+/// Returns whether the queue of notices may be full. The statement was not done, and may be without a notice: candidates
+/// then learn of it later.
+fn is_over_full<T>(answer: &Result<T, Failure>) -> bool {
+    answer.as_ref().is_err_and(|failure| failure.is(&[SqlState::PROGRAM_LIMIT_EXCEEDED]))
 }
 
 /// Returns whether another writer of the row was faster.

@@ -28,6 +28,8 @@ enum Known {
     Unreadable,
 }
 
+/// The advice where another store answers.
+const ANOTHER: &str = "if it replaces that one, stop all candidates before you start them there, without store-id in the URL";
 /// The advice for a store without an id. elect itself adds the id to the URL when it campaigns again.
 const ANEW: &str =
     "if it is meant to be new, start elect again, for one run without store-id in the URL";
@@ -81,7 +83,7 @@ impl Identity {
             }
             (Some((ours, _)), Some(found)) if ours == found => Ok(()),
             (Some((_, whose)), Some(found)) => Err(unfit(format!(
-                "{place} is another store, {found}: {whose}; with both, two could lead at once"
+                "{place} is another store, {found}: {whose}; with both, two could lead at once; {ANOTHER}"
             ))),
             (Some((_, whose)), None) => Err(unfit(format!(
                 "{place} has no store id, so it is new, emptied, or another store: {whose}; {ANEW}"

@@ -109,7 +109,7 @@ pub trait Session: Send + Sync {
         let what = format!("{doing} in {}", Self::PRODUCT.at(self.place()));
         let unreachable = |why| Error::new(ErrorKind::Unreachable, format!("{what}: {why}"));
         if failure.refusal().is_some_and(Refusal::is_of_a_replica) {
-            self.close();
+            self.pulse().leave();
         }
         let error = match failure {
             Failure::Refused(refusal) => refusal.error(what, ""),
@@ -258,6 +258,12 @@ impl<O: Opener> Inner<O> {
                 return Ok(session);
             }
             session.close();
+            if session.pulse().is_left.swap(false, Ordering::Relaxed) {
+                // It would be the first one to be tried, and may still say that it takes writes.
+                let places = self.addresses.known().places.len().max(1);
+                let next = (self.place.load(Ordering::Relaxed) + 1) % places;
+                self.place.store(next, Ordering::Relaxed);
+            }
         }
         let session = Arc::new(self.open().await?);
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&session));
@@ -374,13 +380,16 @@ pub struct Pulse {
     is_suspect: AtomicBool,
     /// The session is given up. The connection ends a moment later.
     is_over: AtomicBool,
+    /// The place took no writes, so that the next attempt begins with another one.
+    is_left: AtomicBool,
     driver: AbortHandle,
 }
 
 impl Pulse {
     /// The pulse of a connection that this task drives. It ends the task when it is dropped.
     pub const fn of(driver: AbortHandle) -> Self {
-        Self { is_suspect: AtomicBool::new(false), is_over: AtomicBool::new(false), driver }
+        let [is_suspect, is_over, is_left] = [const { AtomicBool::new(false) }; 3];
+        Self { is_suspect, is_over, is_left, driver }
     }
 
     /// Waits for the answer to a request, for 10 s at most.
@@ -407,6 +416,11 @@ impl Pulse {
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.driver.abort();
+    }
+
+    fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
+        self.end();
     }
 }
 

@@ -117,6 +117,20 @@ fn a_replica_that_takes_over_without_the_newest_write_is_another_epoch() {
     });
 }
 
+/// Meanwhile another server may have taken writes, which it has lost.
+#[test]
+fn an_old_primary_that_was_a_replica_since_is_another_epoch_without_a_restart() {
+    run("there and back", async {
+        let server = MariaDb::start();
+        let (table, epoch, tag) = begun(&server).await;
+        server.ask(
+            "SET GLOBAL read_only = 1; CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1",
+        );
+        server.ask("START SLAVE; STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0");
+        is_another_epoch(&table, &epoch, &tag).await;
+    });
+}
+
 /// The session lives on, and would hide the other servers of the URL.
 #[test]
 fn a_server_that_takes_no_writes_any_more_is_left() {

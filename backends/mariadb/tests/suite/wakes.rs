@@ -202,6 +202,21 @@ fn no_wake_is_needed() {
     });
 }
 
+/// A cluster may refuse them. The table then is not known to be new, so the first leader waits.
+#[test]
+fn a_table_is_made_where_the_server_knows_no_locks() {
+    run("no locks", async {
+        let server = MariaDb::start();
+        let deaf = TcpProxy::start(server.address());
+        deaf.requests(Mode::Misspell("GET_LOCK"));
+        let ours = table(&format!("mariadb://elect@{}/jobs", deaf.address()));
+        ours.prepare().await.expect("a table");
+        let found = ours.get(ROW).await.expect("an answer");
+        assert!(found.row.is_none() && found.epoch.age < std::time::Duration::MAX);
+        assert_eq!(server.ask("SELECT GROUP_CONCAT(document) FROM elect"), "made");
+    });
+}
+
 fn table_of(url: &str) -> TableDocuments<impl Table + use<>> {
     TableDocuments::new(table(url))
 }

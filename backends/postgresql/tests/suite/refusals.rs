@@ -109,6 +109,26 @@ fn a_server_that_refuses_to_listen_is_polled() {
     });
 }
 
+/// A session that listens in a transaction without an end fills the queue. Then the server refuses all that notify.
+#[test]
+fn a_write_is_done_without_a_notice_if_their_queue_is_full() {
+    run("a full queue", async {
+        let server = Postgres::start_with(&["allow_system_table_mods=on"]);
+        let ours = table(&url(&server, "elect", "postgres"));
+        ours.prepare().await.expect("the right to make it");
+        let epoch = ours.get(ROW).await.expect("an answer").epoch.name;
+        // The queue takes 8 GB until it is full.
+        server.ask(
+            "CREATE OR REPLACE FUNCTION pg_catalog.pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS \
+             $$BEGIN RAISE EXCEPTION 'too many notifications in the NOTIFY queue' USING ERRCODE = '54000'; END$$",
+        );
+        let body = Body { head: "{}".to_owned(), ..Body::default() };
+        let put = ours.put(ROW, &epoch, None, &body).await.expect("an answer");
+        let elect_record::table::Put::Done(tag) = put else { panic!("{put:?}") };
+        assert!(ours.delete(ROW, &tag).await.expect("an answer"));
+    });
+}
+
 /// elect sets its own limit. Behind a pooler, that of the role counts.
 #[test]
 fn the_statement_timeout_of_a_role_is_named_where_it_counts() {
@@ -126,12 +146,13 @@ fn the_statement_timeout_of_a_role_is_named_where_it_counts() {
             "BEGIN; SELECT * FROM elect.document FOR UPDATE; SELECT pg_sleep(600)",
         );
         server.ask("ALTER ROLE elect SET statement_timeout = '200ms'");
-        for (address, word) in
-            [(server.address(), "pg_stat_activity"), (pooler.address(), "statement_timeout of")]
-        {
+        for (address, kind, word) in [
+            (server.address(), ErrorKind::Unreachable, "pg_stat_activity"),
+            (pooler.address(), ErrorKind::Ambiguous, "statement_timeout of"),
+        ] {
             let ours = table(&format!("postgresql://elect@{address}/postgres"));
             let error = ours.put(ROW, &epoch, Some(&tag), &body).await.expect_err("locked");
-            assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+            assert_eq!(error.kind(), kind, "{error}");
             assert!(error.to_string().contains(word), "{word}: {error}");
         }
     });
@@ -329,6 +350,18 @@ fn an_examination_names_what_is_wrong() {
         let put = ours.put(ROW, &epoch, None, &Body::default()).await.expect("an answer");
         let elect_record::table::Put::Done(tag) = put else { panic!("{put:?}") };
         assert!(ours.delete(ROW, &tag).await.expect("an answer"));
+        // A schema that is there needs no right to make one.
+        server.ask("CREATE SCHEMA mine AUTHORIZATION mute; CREATE SCHEMA theirs");
+        let said_of = async |schema: &str| {
+            let clock = std::sync::Arc::new(elect_testkit::oracle::now);
+            let table = table(&url(&server, "mute", &format!("postgres?schema={schema}")));
+            let found = table.examine(clock).await.expect("an examination").findings;
+            found.iter().map(|it| format!("{}: {}\n", it.what, it.way_out)).collect::<String>()
+        };
+        let mine = said_of("mine").await;
+        assert!(mine.contains("the first elect run makes it"), "{mine}");
+        let theirs = said_of("theirs").await;
+        assert!(theirs.contains("a DBA run: CREATE TABLE"), "{theirs}");
         server.ask("REVOKE INSERT, DELETE ON elect.document FROM mute");
         let found = said("mute").await;
         assert!(found.contains("lacks INSERT, DELETE"), "{found}");

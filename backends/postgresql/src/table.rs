@@ -17,8 +17,6 @@ use crate::session::Session;
 use crate::sql::{FIRST_TIMELINE, Sql};
 
 type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
-/// The place of the channels to notify among the parameters of a write.
-const CHANNELS: usize = 5;
 
 /// The table of one schema of a database.
 pub(crate) struct PostgresTable(Link<Schema>);
@@ -123,7 +121,8 @@ impl Table for PostgresTable {
         let mut answer = session.ask("write", statement, &parameters).await;
         let untold: &[String] = &[];
         if !channels.is_empty() && is_over_full(&answer) {
-            parameters[CHANNELS] = (&untold, Type::TEXT_ARRAY);
+            // The place of the channels in all writes.
+            parameters[5] = (&untold, Type::TEXT_ARRAY);
             answer = session.ask("write", statement, &parameters).await;
         }
         let rows = match answer {
@@ -153,18 +152,17 @@ impl Table for PostgresTable {
         let tag = tag.number()?;
         let session = self.session().await?;
         let channels = self.channels(key).to_vec();
+        let mut parameters: [Parameter<'_>; 4] = [
+            (&key.election, Type::TEXT),
+            (&key.document, Type::TEXT),
+            (&tag, Type::INT8),
+            (&channels, Type::TEXT_ARRAY),
+        ];
+        let mut answer = session.ask("delete", &self.sql().delete, &parameters).await;
         let untold: &[String] = &[];
-        let parameters = |channels| -> [Parameter<'_>; 4] {
-            [
-                (&key.election, Type::TEXT),
-                (&key.document, Type::TEXT),
-                (&tag, Type::INT8),
-                (channels, Type::TEXT_ARRAY),
-            ]
-        };
-        let mut answer = session.ask("delete", &self.sql().delete, &parameters(&channels)).await;
         if is_over_full(&answer) {
-            answer = session.ask("delete", &self.sql().delete, &parameters(&untold)).await;
+            parameters[3] = (&untold, Type::TEXT_ARRAY);
+            answer = session.ask("delete", &self.sql().delete, &parameters).await;
         }
         match answer {
             Ok(rows) => {

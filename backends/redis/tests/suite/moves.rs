@@ -44,7 +44,7 @@ fn the_primary_that_a_sentinel_names_is_followed() {
         let tag = write(&table, &before, None).await;
         sentinel.fail_over();
         eventually("the old primary to be a replica", || {
-            primary.ask("INFO replication").contains("role:slave").then_some(())
+            primary.try_ask_here("INFO replication")?.contains("role:slave").then_some(())
         });
         let Found { epoch, row } = read(&table).await;
         assert_ne!(epoch.name, before.name);

@@ -119,8 +119,9 @@ impl<const IS_VALKEY: bool> Server<IS_VALKEY> {
         asked(&["-h", &host, "-p", &port], commands)
     }
 
-    /// The answer over its socket, which is reached from any network.
-    fn try_ask_here(&self, commands: &str) -> Option<String> {
+    /// Returns its answer over its socket, which is reached from any network. `None` if there is none: a primary that
+    /// becomes a replica may close the connection.
+    pub fn try_ask_here(&self, commands: &str) -> Option<String> {
         asked(&["-s", &self.folder.path().join("socket").display().to_string()], commands)
     }
 

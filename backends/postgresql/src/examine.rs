@@ -1,7 +1,5 @@
 //! The state of each server of the URL, and its faults.
 
-use std::sync::atomic::Ordering;
-
 use elect_api::{Finding, StoreId};
 use elect_remote::{Defect, Respondent, Session as _, Version};
 use tokio_postgres::Row;
@@ -134,17 +132,18 @@ fn of_settings(place: &str, row: &Row) -> Vec<Finding> {
 /// What this role lacks for the table.
 async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
     let (place, Sql { table, schema, ddl, create_schema, .. }) = (&session.place, sql);
-    if !session.server.has_table.load(Ordering::Relaxed) {
-        let namespace = format!("to_regnamespace('\"{schema}\"')");
-        let may = format!(
-            "SELECT {namespace} IS NOT NULL, CASE WHEN {namespace} IS NULL \
-             THEN has_database_privilege(current_database(), 'CREATE') \
-             ELSE has_schema_privilege({namespace}, 'CREATE') AND has_schema_privilege({namespace}, 'USAGE') END"
-        );
-        let asked = session.ask("rights", &may, &[]).await.ok()?;
-        let answer = asked.first()?;
-        let (has_schema, may_create): (bool, bool) =
-            (answer.try_get(0).ok()?, answer.try_get(1).ok()?);
+    let namespace = format!("to_regnamespace('\"{schema}\"')");
+    let may = format!(
+        "SELECT EXISTS (SELECT FROM pg_class WHERE relnamespace = {namespace} AND relname = 'document'), \
+         {namespace} IS NOT NULL, CASE WHEN {namespace} IS NULL \
+         THEN has_database_privilege(current_database(), 'CREATE') \
+         ELSE has_schema_privilege({namespace}, 'CREATE') AND has_schema_privilege({namespace}, 'USAGE') END"
+    );
+    let asked = session.ask("rights", &may, &[]).await.ok()?;
+    let answer = asked.first()?;
+    let is_true = |column: usize| answer.try_get::<_, bool>(column).ok();
+    let (has_table, has_schema, may_create) = (is_true(0)?, is_true(1)?, is_true(2)?);
+    if !has_table {
         let first = if has_schema { String::new() } else { format!("{create_schema}; ") };
         return Some(if may_create {
             Finding::note(

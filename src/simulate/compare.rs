@@ -40,9 +40,9 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let settled = args.ttl * 2;
     let usual_time = USUAL_TIME.max(settled);
     let cast = Cast { candidates: args.candidates.into(), members: 0, usual_time };
-    let NetworkArgs { rtt, between, members, .. } = &args.network;
+    let NetworkArgs { rtt, between, .. } = &args.network;
     // Only the stores of elect have members, which may be far away.
-    let of_elect = Cast { members: (*members).into(), ..cast }.network(rtt, between)?;
+    let of_elect = Cast { members: args.network.members().into(), ..cast }.network(rtt, between)?;
     let is_candidate = |node| !matches!(node, NodeName::Member(_));
     let network = cast.network(rtt, &between_those(between, is_candidate))?;
     let (seed, runs) = (args.output.seed, args.output.runs);

@@ -8,7 +8,7 @@ use elect_api::ErrorKind;
 use elect_record::table::{Body, Key, Range, Table};
 use elect_testkit::fault::{Disk, Mode, TcpProxy};
 use elect_testkit::program::eventually;
-use elect_testkit::servers::{Authority, DatabaseServer as _, DatabaseSetup, PgBouncer, Postgres};
+use elect_testkit::servers::{Authority, DatabaseSetup, PgBouncer, Postgres};
 use elect_testkit::{poll_n_eagerly, run};
 
 use crate::table;

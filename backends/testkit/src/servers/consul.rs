@@ -237,10 +237,6 @@ impl<const COUNT: usize> DatabaseServer for Servers<COUNT> {
         "elect"
     }
 
-    fn hour(&self) -> i64 {
-        unreachable!("Consul shows no clock")
-    }
-
     fn has_waiter(&self) -> bool {
         self.ask("elect/job/waiter-").contains("waiter-")
     }
@@ -286,26 +282,6 @@ impl<const COUNT: usize> DatabaseServer for Servers<COUNT> {
         fs::remove_dir_all(path("0/data")).expect("no server");
         run(&[], &["cp", "-a", &path(backup), &path("0/data")]);
         self.revive();
-    }
-
-    fn dump_to(&self, _other: &dyn DatabaseServer) {
-        unreachable!("keys of Consul are not moved")
-    }
-
-    fn replica(&self) -> Box<dyn DatabaseServer> {
-        unreachable!("Consul's servers agree on each write")
-    }
-
-    fn wait_for_replica(&self) {
-        unreachable!("Consul's servers agree on each write")
-    }
-
-    fn fall_behind(&self) {
-        unreachable!("Consul's servers agree on each write")
-    }
-
-    fn promote(&self) {
-        unreachable!("Consul's servers agree on each write")
     }
 }
 

@@ -27,10 +27,10 @@ impl Default for DatabaseSetup {
     }
 }
 
-/// A server of a database, which a test can break and copy.
+/// A server of a database, which a test can break and copy. A server implements what the faults of its store need.
 ///
 /// # Panics
-/// Each method panics if the server does not do what it says.
+/// Each method panics if the server does not do what it says, or does not implement it.
 pub trait DatabaseServer: Send {
     /// Returns its address.
     fn address(&self) -> SocketAddr;
@@ -57,38 +57,65 @@ pub trait DatabaseServer: Send {
     }
 
     /// Kills all its processes, as a power cut does. They say nothing to clients.
-    fn kill(&mut self);
+    fn kill(&mut self) {
+        lacks("kill")
+    }
 
     /// Starts it again on the same data if it is dead. Returns when it serves.
-    fn revive(&mut self);
+    fn revive(&mut self) {
+        lacks("revive")
+    }
 
     /// Stops all its processes, or has them go on.
-    fn stop(&self, is_stopped: bool);
+    fn stop(&self, is_stopped: bool) {
+        lacks(if is_stopped { "stop" } else { "go on" })
+    }
 
     /// Has it notice that its disk is full. It may die of that.
-    fn run_out_of_room(&mut self);
+    fn run_out_of_room(&mut self) {
+        lacks("run_out_of_room")
+    }
 
-    /// Keeps a copy of its data. Returns its name.
-    fn back_up(&mut self) -> String;
+    /// Keeps a copy of its data. Returns its name, which is empty if the server loses nothing.
+    fn back_up(&mut self) -> String {
+        String::new()
+    }
 
     /// Goes back to a copy, and serves again: what was written since is lost.
-    fn restore(&mut self, backup: &str);
+    fn restore(&mut self, backup: &str) {
+        lacks(&format!("restore {backup}"))
+    }
 
     /// Restores a dump of its database in another server of its kind, whose database is empty.
-    fn dump_to(&self, other: &dyn DatabaseServer);
+    fn dump_to(&self, other: &dyn DatabaseServer) {
+        lacks(&format!("dump_to {}", other.address()))
+    }
 
     /// Starts an asynchronous replica, which only reads. It has all that the server has by now. The server keeps a
     /// [log](DatabaseSetup::has_log).
-    fn replica(&self) -> Box<dyn DatabaseServer>;
+    fn replica(&self) -> Box<dyn DatabaseServer> {
+        lacks("replica")
+    }
 
     /// Has a server that has a replica wait for it before it acknowledges a commit. Returns when it does.
-    fn wait_for_replica(&self);
+    fn wait_for_replica(&self) {
+        lacks("wait_for_replica")
+    }
 
     /// Has a replica receive nothing more. Returns when nothing comes any more.
-    fn fall_behind(&self);
+    fn fall_behind(&self) {
+        lacks("fall_behind")
+    }
 
     /// Has a replica take over, with all that it has received.
-    fn promote(&self);
+    fn promote(&self) {
+        lacks("promote")
+    }
+}
+
+#[track_caller]
+fn lacks(what: &str) -> ! {
+    panic!("the server of this store has no method for this: {what}")
 }
 
 /// A server of a database, whose rows the laws of tables use.
@@ -111,7 +138,9 @@ pub trait Database: DatabaseServer + 'static {
     }
 
     /// Goes back to a copy, and serves again. Returns the name of the copy for the next time.
-    fn lose(&mut self, backup: &str) -> String;
+    fn lose(&mut self, backup: &str) -> String {
+        lacks(&format!("lose what came after {backup:?}"))
+    }
 
     /// The URL of the rows of this name at a server, or at a proxy before it.
     fn url(server: SocketAddr, user: &str, name: &str) -> String;
@@ -120,7 +149,9 @@ pub trait Database: DatabaseServer + 'static {
     fn empty(server: SocketAddr, name: &str);
 
     /// Makes a user with these rights to the rows of this name.
-    fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights);
+    fn admit(server: SocketAddr, user: &str, name: &str, rights: Rights) {
+        lacks(&format!("admit {user} with {rights:?} to {name} at {server}"))
+    }
 }
 
 /// The rights of a user of a store.

@@ -149,44 +149,8 @@ impl<const PROGRAM: usize> DatabaseServer for Servers<PROGRAM> {
         self.process.kill();
     }
 
-    fn revive(&mut self) {
-        unreachable!("its data is gone")
-    }
-
     fn stop(&self, is_stopped: bool) {
         self.process.stop(is_stopped);
-    }
-
-    fn run_out_of_room(&mut self) {
-        unreachable!("it has no disk")
-    }
-
-    fn back_up(&mut self) -> String {
-        String::new()
-    }
-
-    fn restore(&mut self, _backup: &str) {
-        unreachable!("DynamoDB loses nothing")
-    }
-
-    fn dump_to(&self, _other: &dyn DatabaseServer) {
-        unreachable!("items are not moved")
-    }
-
-    fn replica(&self) -> Box<dyn DatabaseServer> {
-        unreachable!("DynamoDB has its own")
-    }
-
-    fn wait_for_replica(&self) {
-        unreachable!("DynamoDB has its own")
-    }
-
-    fn fall_behind(&self) {
-        unreachable!("DynamoDB has its own")
-    }
-
-    fn promote(&self) {
-        unreachable!("DynamoDB has its own")
     }
 }
 
@@ -207,10 +171,6 @@ impl<const PROGRAM: usize> Database for Servers<PROGRAM> {
         false
     }
 
-    fn lose(&mut self, _backup: &str) -> String {
-        unreachable!("DynamoDB loses nothing")
-    }
-
     fn url(server: SocketAddr, _user: &str, name: &str) -> String {
         let credentials = source("aws_credentials");
         format!(
@@ -226,9 +186,5 @@ impl<const PROGRAM: usize> Database for Servers<PROGRAM> {
                 asked(server, "DeleteItem", &json!({"TableName": name, "Key": key}));
             }
         }
-    }
-
-    fn admit(_server: SocketAddr, _user: &str, _name: &str, rights: Rights) {
-        unreachable!("it knows no rights such as {rights:?}")
     }
 }

@@ -265,8 +265,12 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l between -d 'Round trip between regions: who is where, and the time' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
-kubernetes\t'Leases that the candidates judge by their own clocks'"
-complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l members -d 'Members of the store' -r
+kubernetes\t'Leases that the candidates judge by their own clocks'
+consul\t'The same, in its keys'
+mariadb\t'The same, in a table'
+postgresql\t'The same, in a table'
+redis\t'The same, in its keys'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l members -d 'Members of the store [default: 3, or 1 of a database]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l outage -d 'An outage of the network between a leader and the store' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l loss -d 'Messages that get lost all the time' -r
@@ -286,8 +290,12 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l between -d 'Round trip between regions: who is where, and the time' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
-kubernetes\t'Leases that the candidates judge by their own clocks'"
-complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l members -d 'Members of the store' -r
+kubernetes\t'Leases that the candidates judge by their own clocks'
+consul\t'The same, in its keys'
+mariadb\t'The same, in a table'
+postgresql\t'The same, in a table'
+redis\t'The same, in its keys'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l members -d 'Members of the store [default: 3, or 1 of a database]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l ttl -d 'Length of the lease' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l kill-grace -d 'Time to stop after leadership is lost [default: 4/15 of the TTL]' -r
@@ -315,8 +323,12 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l between -d 'Round trip between regions: who is where, and the time' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l store -d 'Kind of store' -r -f -a "etcd\t'Leases, which etcd ends'
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
-kubernetes\t'Leases that the candidates judge by their own clocks'"
-complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l members -d 'Members of the store' -r
+kubernetes\t'Leases that the candidates judge by their own clocks'
+consul\t'The same, in its keys'
+mariadb\t'The same, in a table'
+postgresql\t'The same, in a table'
+redis\t'The same, in its keys'"
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l members -d 'Members of the store [default: 3, or 1 of a database]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l ttl -d 'Silence after which a leader counts as dead' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l kill-grace -d 'Time to stop after leadership is lost [default: 4/15 of the TTL]' -r

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Database, DatabaseServer, Part, Place, Process, Rights, fetched, free_port};
+use super::{Database, DatabaseServer, Part, Place, Process, fetched, free_port};
 use crate::program::eventually;
 
 const SETUP: &str = "tests/run setup";

@@ -1,3 +1,5 @@
+use elect_testkit::servers::Consul;
+
 use crate::prelude::*;
 use crate::store::real::{Brand, Home};
 
@@ -92,7 +94,14 @@ impl Arena {
     }
 
     pub(crate) fn elect(&self, subcommand: &str) -> Elect {
-        Elect::new(ELECT).args([subcommand, "-b", &self.url()])
+        let (elect, url) = (Elect::new(ELECT), self.url());
+        if self.ground != Ground::Consul {
+            return elect.args([subcommand, "-b", &url]);
+        }
+        // A token in a URL is shown to all, and is not passed on to the command.
+        let token = Consul::token("elect");
+        let url = url.replace(&format!("elect:{token}@"), "");
+        elect.args([subcommand, "-b", &url]).env("CONSUL_HTTP_TOKEN", &token)
     }
 
     /// A candidate with a lease of so many seconds, where leases end by time. Its command writes its token and

@@ -189,8 +189,8 @@ mod tests {
             ("of tomorrow", &[]),
         ] {
             let found = of_version("a:1", version);
-            let said: String =
-                found.iter().map(|it| format!("{} {}", it.what, it.way_out)).collect();
+            let said =
+                found.iter().flat_map(|it| [&*it.what, " ", &it.way_out]).collect::<String>();
             assert_eq!(found.is_empty(), words.is_empty(), "{version}: {said}");
             assert!(words.iter().all(|word| said.contains(word)), "{version}: {said}");
         }

@@ -8,8 +8,8 @@ use elect_record::table::{Body, Key, Range};
 /// of the other.
 pub(crate) const STATUS: &str =
     "/*M! information_schema.GLOBAL_STATUS */ /*!80000 performance_schema.global_status */";
-/// Whether the server takes no writes, even from a user that may write on a replica. A reader of Aurora says so of InnoDB
-/// alone.
+/// Whether the server takes no writes, even from a user that may write on a replica. A reader of Aurora has the second
+/// setting alone.
 const READ_ONLY: &str = "(CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF') OR CAST(@@innodb_read_only AS CHAR) NOT IN ('0', 'OFF'))";
 /// The name of the epoch of a database without a table, or of a table without an id, begins so.
 pub(crate) const NONE: &str = "none";

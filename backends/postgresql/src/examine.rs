@@ -195,8 +195,8 @@ mod tests {
         ] {
             let server = Server { version: version.to_owned(), ..Server::default() };
             let found = of_server("a:1", &server, true);
-            let said: String =
-                found.iter().map(|it| format!("{} {}", it.what, it.way_out)).collect();
+            let said =
+                found.iter().flat_map(|it| [&*it.what, " ", &it.way_out]).collect::<String>();
             assert_eq!(found.is_empty(), words.is_empty(), "{version}: {said}");
             assert!(words.iter().all(|word| said.contains(word)), "{version}: {said}");
         }

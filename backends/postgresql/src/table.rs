@@ -291,7 +291,10 @@ impl PostgresTable {
         }
         match session.notice(channel).await {
             // A queue of notices that is full or damaged refuses all listeners.
-            Err(Failure::Refused(_)) => Ok(self.0.opener().poll()),
+            Err(Failure::Refused(_)) => {
+                self.0.opener().poll();
+                Ok(())
+            }
             notice => notice.map_err(|failure| {
                 session.failed(&format!("cannot wait for the row {key}"), &failure, false)
             }),

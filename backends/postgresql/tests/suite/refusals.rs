@@ -356,7 +356,11 @@ fn an_examination_names_what_is_wrong() {
             let clock = std::sync::Arc::new(elect_testkit::oracle::now);
             let table = table(&url(&server, "mute", &format!("postgres?schema={schema}")));
             let found = table.examine(clock).await.expect("an examination").findings;
-            found.iter().map(|it| format!("{}: {}\n", it.what, it.way_out)).collect::<String>()
+            found
+                .iter()
+                .flat_map(|it| [it.what.clone(), it.way_out.clone()])
+                .collect::<Vec<_>>()
+                .join(": ")
         };
         let mine = said_of("mine").await;
         assert!(mine.contains("the first elect run makes it"), "{mine}");

@@ -42,7 +42,8 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let cast = Cast { candidates: args.candidates.into(), members: 0, usual_time };
     let NetworkArgs { rtt, between, .. } = &args.network;
     // Only the stores of elect have members, which may be far away.
-    let of_elect = Cast { members: args.network.members().into(), ..cast }.network(rtt, between)?;
+    let of_elect = Cast { members: args.network.members(Simulated::Etcd).into(), ..cast }
+        .network(rtt, between)?;
     let is_candidate = |node| !matches!(node, NodeName::Member(_));
     let network = cast.network(rtt, &between_those(between, is_candidate))?;
     let (seed, runs) = (args.output.seed, args.output.runs);

@@ -73,7 +73,8 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
 /// As for [`Cast::network`].
 fn networks(args: &NetworkArgs) -> anyhow::Result<[Network; 2]> {
     let of_first = |candidates: usize| {
-        let cast = Cast { candidates, members: args.members().into(), usual_time: SETTLED };
+        let cast =
+            Cast { candidates, members: args.members(args.store).into(), usual_time: SETTLED };
         let plays = |node| !matches!(node, NodeName::Candidate(number) if number > candidates);
         cast.network(&args.rtt, &between_those(&args.between, plays))
     };

@@ -22,7 +22,7 @@ pub(super) fn what_if(args: &WhatIfArgs, theatre: &Theatre<'_>) -> anyhow::Resul
         leases(network.store, network, &args.lease, span, args.faults.trouble_the_store())?;
     let cast = Cast {
         candidates: args.candidates.into(),
-        members: args.network.members().into(),
+        members: args.network.members(args.network.store).into(),
         usual_time: USUAL_TIME,
     };
     let shift = leases.setup.timing()?.renew_interval;

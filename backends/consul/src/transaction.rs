@@ -21,14 +21,14 @@ pub(crate) struct Transaction {
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Outcome {
     #[serde(default)]
-    results: Option<Vec<Found>>,
+    results: Option<Vec<OneResult>>,
     #[serde(default)]
     pub(crate) errors: Option<Vec<Mistake>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-struct Found {
+struct OneResult {
     kv: Pair,
 }
 

@@ -12,10 +12,11 @@
 //! **Writing** is one statement, and a transaction of its own. It compares the tag and the epoch, and writes the row.
 //! The tag is a random number, which the writer draws.
 //!
-//! **The epoch** names the table (an id that its maker has drawn, and its birth) and the server (its start, how often it
-//! became a replica since, its number, its port and its machine). So each start is another epoch, and so is each
-//! replica that takes over: a backup may have been put back, or the newest writes may be lost. A dump makes the table anew. A table that was emptied has no id.
-//! Server variables and `information_schema` tell all of this to each user: no right beyond the table is needed.
+//! **The epoch** names the table (an id that its maker has drawn, and its birth) and the server (its start, in MariaDB
+//! how often it became a replica since, its number, its port and its machine). So each start is another epoch, and so
+//! is each replica that takes over: a backup may have been put back, or the newest writes may be lost. A dump makes the
+//! table anew. A table that was emptied has no id. Server variables and `information_schema` tell all of this to each
+//! user: no right beyond the table is needed.
 //!
 //! **Reads from another server**, as a proxy makes them, carry that server's epoch. So no write follows from them.
 //!

@@ -244,10 +244,10 @@ const VIRGIN: &str = "/*M! @@gtid_slave_pos = '' */ \
                       /*!80000 (@@gtid_mode = 'ON' AND @@gtid_executed NOT LIKE '%,%' \
                       AND (@@gtid_executed = '' OR @@gtid_executed LIKE CONCAT(@@server_uuid, ':%'))) */";
 
-/// The counters of statements that make a server a replica. An old primary that has been one since, and leads again
-/// without a restart, may lack writes.
-const TURNS: &str = "'COM_CHANGE_MASTER', 'COM_CHANGE_REPLICATION_SOURCE', 'COM_START_SLAVE', 'COM_SLAVE_START', \
-                     'COM_START_ALL_SLAVES', 'COM_REPLICA_START', 'COM_GROUP_REPLICATION_START'";
+/// MariaDB's counters of statements that make a server a replica. An old primary that has been one since, and leads
+/// again without a restart, may lack writes. MySQL shows no such counter.
+const TURNS: &str =
+    "'COM_CHANGE_MASTER', 'COM_START_SLAVE', 'COM_SLAVE_START', 'COM_START_ALL_SLAVES'";
 
 /// The epoch: the table's id and birth, the start of the server, how often it became a replica, and which server it is.
 ///

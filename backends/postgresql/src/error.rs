@@ -62,9 +62,9 @@ impl elect_remote::Refusal for Refusal {
         let code = answer.code();
         let (kind, advice) = match *code {
             SqlState::INVALID_AUTHORIZATION_SPECIFICATION
-                if answer.message().contains("no encryption") =>
+                if ["no encryption", "SSL off"].iter().any(|it| answer.message().contains(it)) =>
             {
-                (Denied, "write sslmode=require in the URL, or permit it in pg_hba.conf")
+                (Denied, "permit it in pg_hba.conf, or write sslmode=require in the URL")
             }
             SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
                 (Denied, login)
@@ -72,7 +72,7 @@ impl elect_remote::Refusal for Refusal {
             SqlState::INVALID_CATALOG_NAME => {
                 (Unfit, "make it with CREATE DATABASE, or name another one in the URL")
             }
-            SqlState::INSUFFICIENT_PRIVILEGE if !login.is_empty() => {
+            SqlState::INSUFFICIENT_PRIVILEGE if answer.routine() == Some("CheckMyDatabase") => {
                 (Denied, "have a DBA run: GRANT CONNECT ON DATABASE ... TO ROLE_OF_ELECT")
             }
             SqlState::INSUFFICIENT_PRIVILEGE => {

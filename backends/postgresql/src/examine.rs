@@ -13,7 +13,7 @@ const DEFECTS: [Defect; 1] = [Defect {
     versions: &[Version(14, 0, 0)..Version(14, 4, 0)],
     what: "an index that REINDEX CONCURRENTLY has made may lack rows: a row of elect's could be there twice",
     source: "https://www.postgresql.org/docs/release/14.4/",
-    way_out: "upgrade it to 14.4 or newer, then run REINDEX TABLE elect.document",
+    way_out: "upgrade it to 14.4 or newer, and then run REINDEX TABLE on the table of elect",
 }];
 /// What a server is asked about its settings and its load.
 pub(crate) const STATE: &str = "SELECT current_setting('fsync')::bool, current_setting('full_page_writes')::bool, \

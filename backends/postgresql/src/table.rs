@@ -286,12 +286,15 @@ impl PostgresTable {
     async fn told(&self, key: Key<'_>, channel: &str) -> Result<(), Error> {
         // The request that comes next opens the session.
         let Some(session) = self.0.awaited().await else { return Ok(()) };
+        let reopened = self.0.reopened();
         if !self.tells() {
-            return std::future::pending().await;
+            // The next session may tell.
+            reopened.await;
+            return Ok(());
         }
         match session.notice(channel).await {
             // A queue of notices that is full or damaged refuses all listeners.
-            Err(Failure::Refused(_)) => {
+            Err(Failure::Refused(_)) if session.is_open() => {
                 self.0.opener().poll();
                 Ok(())
             }
@@ -348,8 +351,8 @@ fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     Some((epoch, Some((election, row.try_get(2).ok()?, Row { tag, body }))))
 }
 
-/// Returns whether the queue of notices may be full. The statement was not done, and may be without a notice: candidates
-/// then learn of it later.
+/// Returns whether the queue of notices may be full. The statement was not done, and may be without a notice:
+/// candidates then learn of it later.
 fn is_over_full<T>(answer: &Result<T, Failure>) -> bool {
     answer.as_ref().is_err_and(|failure| failure.is(&[SqlState::PROGRAM_LIMIT_EXCEEDED]))
 }

@@ -236,6 +236,11 @@ impl<O: Opener> Link<O> {
         self.0.present().filter(|session| session.is_open())
     }
 
+    /// Ends when the next session is opened, from this call on.
+    pub fn reopened(&self) -> impl Future<Output = ()> + use<'_, O> {
+        self.0.opened.notified()
+    }
+
     /// The session in use; `None` once another call has opened one, whose notices begin later. A caller need not be
     /// polled until then.
     pub async fn awaited(&self) -> Option<Arc<O::Session>> {

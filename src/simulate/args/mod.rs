@@ -104,9 +104,9 @@ pub struct NetworkArgs {
 }
 
 impl NetworkArgs {
-    /// Returns the number of the store's members.
-    pub fn members(&self) -> u8 {
-        let usual = match self.store {
+    /// Returns the number of the members of such a store.
+    pub fn members(&self, store: Simulated) -> u8 {
+        let usual = match store {
             Simulated::MariaDb | Simulated::PostgreSql | Simulated::Redis => 1,
             _ => 3,
         };

@@ -48,7 +48,7 @@ pub fn leases(
     };
     let setup = Setup { options, lease: Lease::Timed(facts(kind).1), stops_within };
     setup.timing()?;
-    let mut replicas = Replicas::of(network.members().into());
+    let mut replicas = Replicas::of(network.members(kind).into());
     if !is_troubled {
         replicas.election_timeout *= CALM;
         replicas.heartbeat *= CALM;
@@ -77,7 +77,7 @@ pub fn leases(
 /// The name of the store, for people.
 pub fn store(network: &NetworkArgs) -> String {
     let (kind, _) = facts(network.store);
-    match network.members() {
+    match network.members(network.store) {
         1 => format!("{kind} with one member"),
         members => format!("{kind} with {members} members"),
     }

@@ -106,6 +106,14 @@ fn a_server_that_refuses_to_listen_is_polled() {
         ours.changed(Range::Row(ROW)).await.expect("a look at the row");
         assert!(!ours.tells(), "it would wait for ever");
         ours.get(ROW).await.expect("the session goes on");
+        let mut told = ours.changed(Range::Row(ROW));
+        assert!(poll_n_eagerly(200, &mut told).await.is_none(), "nothing has changed");
+        way.requests(Mode::Pass);
+        way.cut();
+        let look = async { while ours.get(ROW).await.is_err() {} };
+        let ((), looked) = tokio::join!(look, told);
+        looked.expect("a look, as the next session tells");
+        assert!(ours.tells());
     });
 }
 

@@ -70,13 +70,19 @@ fn a_leader_shows_its_renewals_and_their_requests(arena: &Arena) {
     let http = server.to_string();
     let _leader = arena.candidate_with("one", 8, |elect| elect.args(["--http", &http]));
     wait_for_leader(server);
-    eventually("a renewal", || {
-        let page = get(server, "/metrics").body;
-        let renewals = sample(&page, "elect_renewal_duration_seconds_count")?;
-        let trips = page.lines().filter(|line| line.starts_with("elect_store_round_trips_total{"));
-        let trips = trips.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
-        (renewals > 0.0 && trips.sum::<f64>() >= renewals).then_some(())
-    });
+    let after = |renewals: f64| {
+        eventually("a renewal", || {
+            let page = get(server, "/metrics").body;
+            let seen = sample(&page, "elect_renewal_duration_seconds_count")?;
+            let trips =
+                page.lines().filter(|line| line.starts_with("elect_store_round_trips_total{"));
+            let trips = trips.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+            (seen > renewals).then(|| (seen, trips.sum::<f64>()))
+        })
+    };
+    let (renewals, trips) = after(0.0);
+    let (more_renewals, more_trips) = after(renewals);
+    assert!(more_trips - trips >= more_renewals - renewals, "{trips}, then {more_trips}");
 }
 
 /// The names of all metrics of a page.

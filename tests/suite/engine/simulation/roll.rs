@@ -14,9 +14,9 @@ const NOTICED: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(crate) struct Roll {
     /// The candidates that have an entry.
-    present: BTreeMap<String, Rank>,
+    present: BTreeMap<String, Merit>,
     /// The candidates that have had an entry since the last leadership began, even if it is gone.
-    seen: BTreeMap<String, Rank>,
+    seen: BTreeMap<String, Merit>,
     /// The number of times that each has stood back since then.
     stood_back: BTreeMap<String, usize>,
     /// When each came first.
@@ -24,12 +24,12 @@ pub(crate) struct Roll {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Rank {
+struct Merit {
     priority: u32,
     arrived: Boottime,
 }
 
-impl Rank {
+impl Merit {
     /// Returns true if this candidate must lead rather than the other one.
     fn is_better_than(self, other: Self) -> bool {
         self.priority > other.priority
@@ -41,7 +41,7 @@ impl Roll {
     /// It has an entry.
     pub(crate) fn enters(&mut self, now: Boottime, name: &Name) {
         let arrived = *self.arrived.entry(name.id.clone()).or_insert(now);
-        let place = Rank { priority: name.priority, arrived };
+        let place = Merit { priority: name.priority, arrived };
         self.present.insert(name.id.clone(), place);
         self.seen.insert(name.id.clone(), place);
     }
@@ -56,7 +56,7 @@ impl Roll {
     pub(crate) fn stands_back(&mut self, name: &Name) -> Option<String> {
         self.leaves(name);
         let may_be_better =
-            |(id, place): &(&String, &Rank)| **id != name.id && place.priority >= name.priority;
+            |(id, place): &(&String, &Merit)| **id != name.id && place.priority >= name.priority;
         let better = self.seen.iter().filter(may_be_better).count();
         let times = self.stood_back.entry(name.id.clone()).or_default();
         *times += 1;
@@ -68,7 +68,7 @@ impl Roll {
         self.stood_back.clear();
         self.seen.clone_from(&self.present);
         let ours = *self.present.get(&name.id)?;
-        let is_better = |place: &Rank| place.arrived + NOTICED < now && place.is_better_than(ours);
+        let is_better = |place: &Merit| place.arrived + NOTICED < now && place.is_better_than(ours);
         let better = self.present.iter().find(|(_, place)| is_better(place))?;
         Some(format!("{ours:?} leads, and there is {better:?}"))
     }

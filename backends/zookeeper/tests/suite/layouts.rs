@@ -76,22 +76,29 @@ fn more_bytes_than_any_election_has_are_refused() {
 
 #[test]
 fn more_candidates_than_any_election_has_are_refused() {
-    run("overfull", async {
-        let servers = ZooKeeper::one();
-        let other = raw(&[servers.address(0)]).await;
-        let path = |number| format!("{}/latch-{number:010}", path_of(&election()));
-        plant(&other, "latch-0000000000", b"").await;
-        let kept = zookeeper_client::CreateMode::Persistent
-            .with_acls(zookeeper_client::Acls::anyone_all());
-        let numbers: Vec<usize> = (1..=Survey::MOST).collect();
-        // A busy machine answers a longer one too late.
-        for some in numbers.chunks(128) {
-            let mut all = other.new_multi_writer();
-            for &number in some {
-                all.add_create(&path(number), b"", &kept).expect("a path");
+    let servers = ZooKeeper::one();
+    let directory = path_of(&election());
+    let path = |number| format!("{directory}/latch-{number:010}");
+    let kept =
+        zookeeper_client::CreateMode::Persistent.with_acls(zookeeper_client::Acls::anyone_all());
+    let numbers: Vec<usize> = (0..=Survey::MOST).collect();
+    // All of them take a busy machine longer than a test may wait.
+    for part in numbers.chunks(4096) {
+        run("nodes", async {
+            let other = raw(&[servers.address(0)]).await;
+            other.mkdir(&directory, &kept).await.expect("a directory");
+            // A busy machine answers a longer one too late.
+            for some in part.chunks(128) {
+                let mut all = other.new_multi_writer();
+                for &number in some {
+                    all.add_create(&path(number), b"", &kept).expect("a path");
+                }
+                all.commit().await.expect("nodes");
             }
-            all.commit().await.expect("nodes");
-        }
+        });
+    }
+    run("overfull", async {
+        let other = raw(&[servers.address(0)]).await;
         let store = elect_zookeeper::connect(&servers.url()).expect("a good URL");
         let refused = store.survey(&election()).await.expect_err("too many");
         assert!(refused.to_string().contains("more than 32768 candidates"), "{refused}");

@@ -1,33 +1,37 @@
 //! The state of each server of the URL, and its faults.
 
 use elect_api::Finding;
-use elect_remote::{Defect, Respondent, Version};
+use elect_remote::{Defect, Respondent, Version, Versions};
 
 use crate::error::code;
 use crate::session::{self, Session};
 use crate::sql::{COLUMNS, STATUS, Sql};
 use crate::wire::Row;
 
-/// The oldest version with all that the statements take.
-const OLDEST: Version = Version(10, 5, 0);
-const DEFECTS: [Defect; 1] = [Defect {
-    versions: &[Version(10, 6, 9)..Version(10, 6, 10)],
-    what: "InnoDB may corrupt its tables when memory runs out: the row of a leader may be lost",
-    source: "https://mariadb.com/kb/en/mariadb-10-6-9-release-notes/",
-    way_out: "upgrade it to 10.6.10 or newer",
-}];
-/// The same for MySQL.
-const OLDEST_MYSQL: Version = Version(8, 0, 0);
-const DEFECTS_OF_MYSQL: [Defect; 1] = [Defect {
-    versions: &[
-        Version(8, 0, 38)..Version(8, 0, 39),
-        Version(8, 4, 1)..Version(8, 4, 2),
-        Version(9, 0, 0)..Version(9, 0, 1),
-    ],
-    what: "with more than 8,000 tables it does not start again after it has stopped",
-    source: "https://dev.mysql.com/doc/relnotes/mysql/8.0/en/news-8-0-38.html",
-    way_out: "upgrade it to 8.0.39, 8.4.2 or newer",
-}];
+const OF_MARIADB: Versions = Versions {
+    product: "MariaDB",
+    oldest: Version(10, 5, 0),
+    defects: &[Defect {
+        versions: &[Version(10, 6, 9)..Version(10, 6, 10)],
+        what: "InnoDB may corrupt its tables when memory runs out: the row of a leader may be lost",
+        source: "https://mariadb.com/kb/en/mariadb-10-6-9-release-notes/",
+        way_out: "upgrade it to 10.6.10 or newer",
+    }],
+};
+const OF_MYSQL: Versions = Versions {
+    product: "MySQL",
+    oldest: Version(8, 0, 0),
+    defects: &[Defect {
+        versions: &[
+            Version(8, 0, 38)..Version(8, 0, 39),
+            Version(8, 4, 1)..Version(8, 4, 2),
+            Version(9, 0, 0)..Version(9, 0, 1),
+        ],
+        what: "with more than 8,000 tables it does not start again after it has stopped",
+        source: "https://dev.mysql.com/doc/relnotes/mysql/8.0/en/news-8-0-38.html",
+        way_out: "upgrade it to 8.0.39, 8.4.2 or newer",
+    }],
+};
 /// As many bytes as a request needs that replaces all cells of an election.
 const LONGEST_REQUEST: u64 = 4 << 20;
 
@@ -49,7 +53,8 @@ pub(crate) fn state() -> String {
 /// What `elect doctor` shows of a server.
 pub(crate) async fn examine(session: &Session, sql: &Sql, state: &[Row]) -> Respondent {
     let (place, server) = (&session.place, &session.server);
-    let mut findings = of_version(place, &server.version);
+    let known = if server.version.contains("MariaDB") { OF_MARIADB } else { OF_MYSQL };
+    let mut findings: Vec<_> = known.findings(place, &server.version).collect();
     if server.is_remembered {
         findings.push(Finding::warning(
             format!(
@@ -72,23 +77,6 @@ pub(crate) async fn examine(session: &Session, sql: &Sql, state: &[Row]) -> Resp
         findings,
         connections: number(4).zip(number(5)),
     }
-}
-
-fn of_version(place: &str, version: &str) -> Vec<Finding> {
-    let (name, oldest, defects) = if version.contains("MariaDB") {
-        ("MariaDB", OLDEST, DEFECTS)
-    } else {
-        ("MySQL", OLDEST_MYSQL, DEFECTS_OF_MYSQL)
-    };
-    let is_old = Version::read(version).is_some_and(|version| version < oldest);
-    let old = is_old.then(|| {
-        Finding::error(
-            format!("{name} at {place} is of version {version}"),
-            format!("upgrade it to version {}.{} or later", oldest.0, oldest.1),
-        )
-    });
-    let known = defects.iter().filter_map(|defect| defect.warning(name, [(place, version)]));
-    old.into_iter().chain(known).collect()
 }
 
 fn of_settings(place: &str, rows: &[Row]) -> Vec<Finding> {
@@ -170,29 +158,4 @@ async fn of_table(session: &Session, sql: &Sql) -> Option<Finding> {
             format!("have a DBA run: {ddl}{grants}"),
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::of_version;
-
-    #[test]
-    fn old_versions_and_those_with_known_defects_are_named() {
-        for (version, words) in [
-            ("10.4.34-MariaDB-log", &["is of version 10.4.34", "10.5 or later"][..]),
-            ("5.7.44", &["MySQL at a:1 is of version 5.7.44", "8.0 or later"]),
-            ("10.6.9-MariaDB", &["MariaDB at a:1 (10.6.9-MariaDB)", "10.6.10"]),
-            ("8.0.38", &["MySQL at a:1 (8.0.38)", "8.0.39"]),
-            ("10.6.10-MariaDB", &[]),
-            ("11.8.3-MariaDB-0+deb13u1 from Debian", &[]),
-            ("8.4.2", &[]),
-            ("of tomorrow", &[]),
-        ] {
-            let found = of_version("a:1", version);
-            let said =
-                found.iter().flat_map(|it| [&*it.what, " ", &it.way_out]).collect::<String>();
-            assert_eq!(found.is_empty(), words.is_empty(), "{version}: {said}");
-            assert!(words.iter().all(|word| said.contains(word)), "{version}: {said}");
-        }
-    }
 }

@@ -1,20 +1,22 @@
 //! The state of each server of the URL, and its faults.
 
 use elect_api::{Finding, StoreId};
-use elect_remote::{Defect, Respondent, Session as _, Version};
+use elect_remote::{Defect, Respondent, Session as _, Version, Versions};
 use tokio_postgres::Row;
 
 use crate::session::{Server, Session};
 use crate::sql::Sql;
 
-/// The oldest version with all functions of the statements.
-const OLDEST: Version = Version(12, 0, 0);
-const DEFECTS: [Defect; 1] = [Defect {
-    versions: &[Version(14, 0, 0)..Version(14, 4, 0)],
-    what: "an index that REINDEX CONCURRENTLY has made may lack rows: a row of elect's could be there twice",
-    source: "https://www.postgresql.org/docs/release/14.4/",
-    way_out: "upgrade it to 14.4 or newer, and then run REINDEX TABLE on the table of elect",
-}];
+const VERSIONS: Versions = Versions {
+    product: "PostgreSQL",
+    oldest: Version(12, 0, 0),
+    defects: &[Defect {
+        versions: &[Version(14, 0, 0)..Version(14, 4, 0)],
+        what: "an index that REINDEX CONCURRENTLY has made may lack rows: a row of elect's could be there twice",
+        source: "https://www.postgresql.org/docs/release/14.4/",
+        way_out: "upgrade it to 14.4 or newer, and then run REINDEX TABLE on the table of elect",
+    }],
+};
 /// What a server is asked about its settings and its load.
 pub(crate) const STATE: &str = "SELECT current_setting('fsync')::bool, current_setting('full_page_writes')::bool, \
     current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), \
@@ -53,16 +55,7 @@ pub(crate) async fn examine(session: &Session, sql: &Sql, state: &Row) -> Respon
 }
 
 fn of_server(place: &str, server: &Server, tells: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let version = &*server.version;
-    if Version::read(version).is_some_and(|version| version < OLDEST) {
-        findings.push(Finding::error(
-            format!("PostgreSQL at {place} is of version {version}"),
-            format!("upgrade it to version {} or later", OLDEST.0),
-        ));
-    }
-    let known = DEFECTS.iter().filter_map(|it| it.warning("PostgreSQL", [(place, version)]));
-    findings.extend(known);
+    let mut findings: Vec<_> = VERSIONS.findings(place, &server.version).collect();
     if server.is_read_only && !server.is_replica {
         findings.push(Finding::error(
             format!("PostgreSQL at {place} takes no writes from this role"),
@@ -178,27 +171,4 @@ async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
             ),
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Server, of_server};
-
-    #[test]
-    fn old_versions_and_those_with_known_defects_are_named() {
-        for (version, words) in [
-            ("11.22", &["PostgreSQL at a:1 is of version 11.22", "12 or later"][..]),
-            ("14.3 (Debian 14.3-1)", &["PostgreSQL at a:1 (14.3 (Debian", "REINDEX", "14.4"]),
-            ("14.4", &[]),
-            ("15.18", &[]),
-            ("19devel", &[]),
-        ] {
-            let server = Server { version: version.to_owned(), ..Server::default() };
-            let found = of_server("a:1", &server, true);
-            let said =
-                found.iter().flat_map(|it| [&*it.what, " ", &it.way_out]).collect::<String>();
-            assert_eq!(found.is_empty(), words.is_empty(), "{version}: {said}");
-            assert!(words.iter().all(|word| said.contains(word)), "{version}: {said}");
-        }
-    }
 }

@@ -118,14 +118,7 @@ impl Table for PostgresTable {
             parameters.push((&cells, Type::BYTEA));
         }
         let warnings = session.warnings();
-        let mut answer = session.ask("write", statement, &parameters).await;
-        let untold: &[String] = &[];
-        if !channels.is_empty() && is_over_full(&answer) {
-            // The place of the channels in all writes.
-            parameters[5] = (&untold, Type::TEXT_ARRAY);
-            answer = session.ask("write", statement, &parameters).await;
-        }
-        let rows = match answer {
+        let rows = match ask_and_notify(&session, "write", statement, (&mut parameters, 5)).await {
             Ok(rows) => rows,
             Err(failure) if is_lost_race(&failure) => return Ok(Put::Conflict),
             Err(failure) if has_no_table(&failure) => {
@@ -158,13 +151,8 @@ impl Table for PostgresTable {
             (&tag, Type::INT8),
             (&channels, Type::TEXT_ARRAY),
         ];
-        let mut answer = session.ask("delete", &self.sql().delete, &parameters).await;
-        let untold: &[String] = &[];
-        if is_over_full(&answer) {
-            parameters[3] = (&untold, Type::TEXT_ARRAY);
-            answer = session.ask("delete", &self.sql().delete, &parameters).await;
-        }
-        match answer {
+        let statement = &self.sql().delete;
+        match ask_and_notify(&session, "delete", statement, (&mut parameters, 3)).await {
             Ok(rows) => {
                 let is_gone = rows.first().and_then(|row| row.try_get(0).ok());
                 is_gone.ok_or_else(|| session.odd(&doing).with_kind(ErrorKind::Ambiguous))
@@ -351,10 +339,22 @@ fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
     Some((epoch, Some((election, row.try_get(2).ok()?, Row { tag, body }))))
 }
 
-/// Returns whether the queue of notices may be full. The statement was not done, and may be without a notice:
-/// candidates then learn of it later.
-fn is_over_full<T>(answer: &Result<T, Failure>) -> bool {
-    answer.as_ref().is_err_and(|failure| failure.is(&[SqlState::PROGRAM_LIMIT_EXCEEDED]))
+/// Runs a statement that notifies channels, which the parameter of this number has. If the queue of notices is full,
+/// the server has not done it, and does it without notices: candidates then learn of it later.
+async fn ask_and_notify<'a>(
+    session: &Session,
+    operation: &'static str,
+    statement: &str,
+    (parameters, channels): (&mut [Parameter<'a>], usize),
+) -> Result<Vec<tokio_postgres::Row>, Failure> {
+    const NONE: &[String] = &[];
+    match session.ask(operation, statement, parameters).await {
+        Err(failure) if failure.is(&[SqlState::PROGRAM_LIMIT_EXCEEDED]) => {
+            parameters[channels] = (&NONE, Type::TEXT_ARRAY);
+            session.ask(operation, statement, parameters).await
+        }
+        answer => answer,
+    }
 }
 
 /// Returns whether another writer of the row was faster.

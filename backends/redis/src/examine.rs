@@ -1,7 +1,7 @@
 //! The state of each server of the URL, and its faults.
 
 use elect_api::Finding;
-use elect_remote::Respondent;
+use elect_remote::{Respondent, Version, Versions};
 use redis::Value;
 
 use crate::error::Failure;
@@ -17,8 +17,8 @@ const SETTINGS: [&str; 6] = [
     "min-replicas-to-write",
     "min-replicas-max-lag",
 ];
-/// The oldest version with all that the scripts and the protocol take.
-const OLDEST: (u32, u32) = (6, 2);
+/// The oldest one has all that the scripts and the protocol take.
+const VERSIONS: Versions = Versions { product: "Redis", oldest: Version(6, 2, 0), defects: &[] };
 
 /// What a server is asked about its settings; empty if it does not tell this user.
 pub(crate) async fn state(session: &Session) -> Result<Vec<(String, String)>, Failure> {
@@ -44,13 +44,7 @@ pub(crate) fn examine(
     let setting = |name: &str| {
         settings.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
     };
-    let mut findings = Vec::new();
-    if server.number() < OLDEST {
-        findings.push(Finding::error(
-            format!("Redis at {place} is of version {}", server.version()),
-            format!("upgrade it to version {}.{} or later", OLDEST.0, OLDEST.1),
-        ));
-    }
+    let mut findings: Vec<_> = VERSIONS.findings(place, server.redis_version()).collect();
     if server.is_primary() {
         findings.extend(of_settings(place, server.get("connected_slaves"), setting));
     }

@@ -57,10 +57,9 @@ impl Server {
         self.info.get(name).map_or("", String::as_str)
     }
 
-    /// Its version as a number, of which Valkey says with which one of Redis it is compatible.
-    pub(crate) fn number(&self) -> (u32, u32) {
-        let mut parts = self.get("redis_version").split('.').map(|part| part.parse().unwrap_or(0));
-        (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+    /// The version of Redis with which it is compatible, also if it is Valkey.
+    pub(crate) fn redis_version(&self) -> &str {
+        self.get("redis_version")
     }
 
     pub(crate) fn is_primary(&self) -> bool {
@@ -74,7 +73,7 @@ impl Server {
     /// Its program and version.
     pub(crate) fn version(&self) -> String {
         match self.get("valkey_version") {
-            "" => self.get("redis_version").to_owned(),
+            "" => self.redis_version().to_owned(),
             version => format!("Valkey {version}"),
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use elect_api::{Clock, Error, ErrorKind, Examination, Profile, Promise, StoreId};
 use elect_record::table::{Body, Epoch, Heard, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
-use elect_remote::{Link, Session as _};
+use elect_remote::{Link, Session as _, Version};
 use redis::Value;
 
 use crate::address::PROMISE;
@@ -17,7 +17,7 @@ use crate::session::{Session, text};
 const REQUESTS: &str = " requests";
 
 /// The oldest version that knows flags of scripts.
-const FLAGS: (u32, u32) = (7, 0);
+const FLAGS: Version = Version(7, 0, 0);
 
 /// The rows of one prefix.
 pub(crate) struct RedisTable {
@@ -122,7 +122,8 @@ impl Table for RedisTable {
         let tag = fastrand::i64(1..).to_string();
         let channels =
             if body.is_renewal { Vec::new() } else { self.channels(key, body.has_request) };
-        let has_flags = session.server.number() >= FLAGS;
+        let version = Version::read(session.server.redis_version());
+        let has_flags = version.is_some_and(|version| version >= FLAGS);
         let put = self.scripts().put((key, epoch), (expected, &tag), body, &channels, has_flags);
         let doing = format!("cannot write the row {key}");
         let is_done = self.write(&session, ("write", &doing), &put).await?;

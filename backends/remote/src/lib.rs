@@ -18,12 +18,11 @@
 //! | why a server cannot be used, as a type and in words | [`Trouble`] |
 //! | what a server speaks instead | [`Protocol`] |
 //! | the round over all servers for `elect doctor` | [`Round`], [`measure`] |
-//! | versions with defects that affect elections | [`Defect`] |
+//! | versions that are too old, or have defects that affect elections | [`Versions`] |
 //! | files that are read anew for each connection | [`Renewed`] |
 //! | notices of changes, each passed on to all that wait for it | [`Notices`] |
 
 mod credentials;
-mod defects;
 mod dial;
 mod exposure;
 mod failure;
@@ -44,9 +43,9 @@ mod tls;
 mod trouble;
 mod url;
 mod verifier;
+mod versions;
 
 pub use credentials::{Credentials, Password, Secret};
-pub use defects::{Defect, Version};
 pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
 pub use failure::{Failure, Product, Refusal, unfit};
@@ -68,3 +67,4 @@ pub use tls::{
 };
 pub use trouble::{Hints, Trouble, in_full};
 pub use url::{Host, Url};
+pub use versions::{Defect, Version, Versions};

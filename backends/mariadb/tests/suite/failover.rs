@@ -152,3 +152,41 @@ fn a_server_that_takes_no_writes_any_more_is_left() {
         assert!(error.to_string().contains("store id"), "{error}");
     });
 }
+
+/// A node of Galera refuses all statements so while it has lost its cluster. A trigger stands for it.
+#[test]
+fn a_node_that_has_lost_its_cluster_is_left() {
+    run("a lost node", async {
+        let setup = DatabaseSetup { has_log: true, ..DatabaseSetup::default() };
+        let old = MariaDb::start_as(&setup);
+        let (_, epoch, tag) = begun(&old).await;
+        let new = old.replica();
+        let table = table(&format!("mariadb://elect@{},{}/jobs", old.address(), new.address()));
+        assert_eq!(table.get(ROW).await.expect("an answer").epoch.name, epoch);
+        new.promote();
+        old.ask(
+            "CREATE TRIGGER lost BEFORE UPDATE ON elect FOR EACH ROW \
+             SIGNAL SQLSTATE '08S01' SET MYSQL_ERRNO = 1047",
+        );
+        let body = Body { head: "{}".to_owned(), ..Body::default() };
+        let error = table.put(ROW, &epoch, Some(&tag), &body).await.expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        assert!(error.to_string().contains("wsrep_cluster_status"), "{error}");
+        is_another_epoch(&table, &epoch, &tag).await;
+    });
+}
+
+/// A reader of Aurora has only this setting.
+#[test]
+fn a_server_whose_innodb_only_reads_is_no_primary() {
+    run("a reader", async {
+        let reader = MariaDb::start_with(&["--innodb-read-only=1"]);
+        let primary = MariaDb::start();
+        let alone = table(&url(&reader));
+        let error = alone.get(ROW).await.expect_err("it only reads");
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+        assert!(error.to_string().contains("name the primary"), "{error}");
+        let both = format!("mariadb://elect@{},{}/jobs", reader.address(), primary.address());
+        table(&both).prepare().await.expect("the other takes writes");
+    });
+}

@@ -48,6 +48,9 @@ fn each_refusal_says_what_to_do() {
         server.ask("CREATE SCHEMA other; CREATE TABLE other.document (election int)");
         let other = url(&server, "elect", "postgres?schema=other");
         refused(&other, ErrorKind::Unfit, &["election integer", "another schema"]).await;
+        server.ask("CREATE DATABASE closed");
+        server.ask("REVOKE CONNECT ON DATABASE closed FROM PUBLIC");
+        refused(&url(&server, "me:right", "closed"), ErrorKind::Denied, &["GRANT CONNECT"]).await;
         server.ask("ALTER ROLE mute CONNECTION LIMIT 0");
         let full = url(&server, "mute", "postgres");
         refused(&full, ErrorKind::Unreachable, &["max_connections"]).await;
@@ -298,7 +301,7 @@ fn certificates_are_checked_as_sslmode_says() {
             refused(&unknown, ErrorKind::Unfit, &["not signed by", "the option sslrootcert"]).await;
         }
         let clear = url(&server, "elect", "postgres?sslmode=disable");
-        refused(&clear, ErrorKind::Denied, &["no encryption"]).await;
+        refused(&clear, ErrorKind::Denied, &["no encryption", "sslmode=require in the URL"]).await;
         let plain = Postgres::start();
         let rest = format!("postgres?sslmode=verify-full&sslrootcert={}", ours.display());
         refused(&url(&plain, "elect", &rest), ErrorKind::Unfit, &["does not speak TLS"]).await;

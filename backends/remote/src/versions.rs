@@ -1,4 +1,4 @@
-//! Versions of a server with defects that affect elections, for `elect doctor`.
+//! Versions of a server that are too old for elect, or have defects that affect elections, for `elect doctor`.
 
 use std::ops::Range;
 
@@ -57,9 +57,60 @@ impl Defect {
     }
 }
 
+/// What elect knows of the versions of a product.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions {
+    /// The name of the product.
+    pub product: &'static str,
+    /// The oldest one with all that elect uses.
+    pub oldest: Version,
+    /// The defects that are known.
+    pub defects: &'static [Defect],
+}
+
+impl Versions {
+    /// Returns an error if this version of the server at `place` is too old, and a warning for each defect that it has.
+    /// A version that cannot be read has neither.
+    pub fn findings(self, place: &str, version: &str) -> impl Iterator<Item = Finding> {
+        let Self { product, oldest, defects } = self;
+        let is_old = Version::read(version).is_some_and(|version| version < oldest);
+        let old = is_old.then(|| {
+            Finding::error(
+                format!("{product} at {place} is of version {version}"),
+                format!("upgrade it to version {}.{} or later", oldest.0, oldest.1),
+            )
+        });
+        let known = defects.iter().filter_map(move |it| it.warning(product, [(place, version)]));
+        old.into_iter().chain(known)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn old_versions_and_those_with_known_defects_are_named() {
+        const DEFECTS: &[Defect] = &[Defect {
+            versions: &[Version(10, 6, 9)..Version(10, 6, 10)],
+            what: "it forgets",
+            source: "a page",
+            way_out: "upgrade",
+        }];
+        let known = Versions { product: "It", oldest: Version(10, 5, 0), defects: DEFECTS };
+        for (version, said) in [
+            ("10.4.34-log", &["It at a:1 is of version 10.4.34-log"][..]),
+            ("10.6.9", &["It at a:1 (10.6.9): it forgets (a page)"]),
+            ("10.5", &[]),
+            ("10.6.10", &[]),
+            ("of tomorrow", &[]),
+        ] {
+            let found: Vec<_> = known.findings("a:1", version).map(|it| it.what).collect();
+            assert_eq!(found, said, "{version}");
+        }
+        let old = known.findings("a:1", "9").next().expect("it is too old");
+        assert_eq!(old.way_out, "upgrade it to version 10.5 or later");
+    }
 
     #[test]
     fn versions_are_read_as_servers_write_them() {

@@ -22,7 +22,6 @@ use crate::config::{self, Done, DonePlan, Period};
 use crate::election::history::History;
 use crate::election::once;
 use crate::election::runs::{Run, Runs};
-use crate::election::timing::TimingOptions;
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoneReport, KeyReport, Log, NOT_ACQUIRED, wall_clock};
 
@@ -294,7 +293,7 @@ impl Turn<'_> {
 
     async fn step(&mut self, what: &Done) -> Result<Step, Error> {
         if self.seat.is_none() {
-            let (candidate, ttl) = (candidate(), TimingOptions::default().ttl);
+            let (candidate, ttl) = (candidate(), self.store.profile().usual_ttl);
             self.seat = Some(self.store.open(self.election, &candidate, ttl).await?);
         }
         let Some(seat) = &mut self.seat else { return Ok(Step::Wait(None)) };

@@ -129,7 +129,7 @@ fn carry_out(command: Command, origins: &Origins, log: &Log) -> anyhow::Result<u
         Command::Check(args) => check::check(&CheckPlan::new(&args)?, check::read_lease),
         #[cfg(feature = "selftest")]
         Command::Selftest(args) => crate::selftest::selftest(&args, log),
-        Command::Doctor(args) => doctor::doctor(&args.backend, args.output, log),
+        Command::Doctor(args) => doctor::doctor(&args.backend, args.create, args.output, log),
         #[cfg(feature = "simulate")]
         Command::Simulate(args) => crate::simulate::simulate(*args, log),
         Command::Config(ConfigArgs { command }) => match command {

@@ -29,8 +29,11 @@ pub struct CampaignPlan {
     pub candidate: Candidate,
     /// Whether a store whose promise is weak is refused.
     require_strong: bool,
-    /// The length of the lease and what follows from it.
-    options: TimingOptions,
+    /// The length of the lease; `None` for the store's default.
+    ttl: Option<Duration>,
+    /// The time that the work has to end after a loss; `None` for the default.
+    grace: Option<Duration>,
+    max_clock_drift: Option<f64>,
     /// The flag that was given about the time of leases, if there is one.
     timed_by: Option<&'static str>,
     /// The delay from a win to the start, unless the previous leader has ended cleanly; `None` for no delay.
@@ -129,7 +132,6 @@ impl CampaignPlan {
         if args.pod_label {
             knows_pods(&args.backend)?;
         }
-        let usual = TimingOptions::default();
         let (ttl, drift) = (args.ttl, args.max_clock_drift);
         let HookArgs { on_elected, on_lost, on_change, hook_timeout } = args.hooks;
         Ok(Self {
@@ -146,11 +148,9 @@ impl CampaignPlan {
                 work: None,
             },
             require_strong: args.require_strong,
-            options: TimingOptions {
-                ttl: ttl.unwrap_or(usual.ttl),
-                kill_grace: grace,
-                max_clock_drift: drift.unwrap_or(usual.max_clock_drift),
-            },
+            ttl,
+            grace,
+            max_clock_drift: drift,
             timed_by: ttl.map(|_| "--ttl").or(drift.map(|_| "--max-clock-drift")),
             lock_delay: args.lock_delay.filter(|delay| !delay.is_zero()),
             preempt_after: args.preempt_after.or(args.preempt.then_some(PREEMPT_AFTER)),
@@ -191,7 +191,13 @@ impl CampaignPlan {
         if let (Lease::Unlimited, Some(flag)) = (store.lease, self.timed_by) {
             return Err(ConfigError::Timeless { scheme: store.scheme, flag }.into());
         }
-        Ok(Timing::new(&self.options, store.lease)?)
+        let usual = TimingOptions::usual(store);
+        let options = TimingOptions {
+            ttl: self.ttl.unwrap_or(usual.ttl),
+            kill_grace: self.grace,
+            max_clock_drift: self.max_clock_drift.unwrap_or(usual.max_clock_drift),
+        };
+        Ok(Timing::new(&options, store.lease)?)
     }
 
     /// The rules of this candidacy, for work that is no command.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Boottime, Cadence, Judge, Lease, Validity};
+use elect_api::{Boottime, Cadence, Judge, Lease, Profile, Validity};
 
 use crate::guard::Deadlines;
 use crate::guard::is_off;
@@ -13,7 +13,7 @@ pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 /// The durations that the user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimingOptions {
-    /// W, the length of lease to ask for, unless the store grants another one. Default 15 s.
+    /// W, the length of lease to ask for, unless the store grants another one. Default 15 s in most stores.
     pub ttl: Duration,
     /// G, the time that a command has to end after it was asked to, once leadership is lost. `None` is 4W/15.
     pub kill_grace: Option<Duration>,
@@ -22,9 +22,16 @@ pub struct TimingOptions {
     pub max_clock_drift: f64,
 }
 
+impl TimingOptions {
+    /// The default for a store.
+    pub fn usual(store: &Profile) -> Self {
+        Self { ttl: store.usual_ttl, ..Self::default() }
+    }
+}
+
 impl Default for TimingOptions {
     fn default() -> Self {
-        Self { ttl: Duration::from_secs(15), kill_grace: None, max_clock_drift: 0.1 }
+        Self { ttl: Profile::USUAL_TTL, kill_grace: None, max_clock_drift: 0.1 }
     }
 }
 

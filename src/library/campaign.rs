@@ -54,14 +54,8 @@ impl Campaign {
         })?;
         let store = store_of(url)?;
         let label = identity::label_of_host(&identity::host_name());
-        Ok(Self {
-            store,
-            election,
-            label,
-            options: TimingOptions::default(),
-            require_strong: false,
-            has_led: Arc::default(),
-        })
+        let options = TimingOptions::usual(&store.profile());
+        Ok(Self { store, election, label, options, require_strong: false, has_led: Arc::default() })
     }
 
     /// Sets the label that people see of this candidate: 1 to 64 printable ASCII characters without spaces and `/`. The
@@ -71,7 +65,7 @@ impl Campaign {
         self
     }
 
-    /// Sets the length of lease to ask for, from 1 s to 24 h. The default is 15 s. After a leader has crashed, the
+    /// Sets the length of lease to ask for, from 1 s to 24 h. The default is 15 s, and 60 s where each request is billed. After a leader has crashed, the
     /// election has no leader for this long. It has no meaning where leases do not end by time (`file:`).
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.options.ttl = ttl;

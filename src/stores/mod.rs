@@ -12,6 +12,8 @@ const KINDS: &[StoreKind] = &[
     elect_file::KIND,
     #[cfg(feature = "consul")]
     elect_consul::KIND,
+    #[cfg(feature = "cloud")]
+    elect_dynamodb::KIND,
     #[cfg(feature = "etcd")]
     elect_etcd::KIND,
     #[cfg(feature = "kubernetes")]
@@ -95,6 +97,9 @@ impl UrlError {
             }
             Self::UnknownScheme(_) if KINDS.is_empty() => {
                 "build elect with at least one backend, such as --features file".to_owned()
+            }
+            Self::UnknownScheme(url) if url.starts_with("dynamodb:") => {
+                "take a package of elect, or build it with --features cloud".to_owned()
             }
             Self::UnknownScheme(url) if url.starts_with("https:") => {
                 of_each(|kind| Some(format!("{}://HOST for {}", kind.tls_scheme()?, kind.name)))

@@ -104,7 +104,7 @@ pub use examination::{
     Unit, middle,
 };
 pub use key::{Key, KeyError};
-pub use profile::{Cadence, Judge, Lease, Order, Profile, Promise};
+pub use profile::{Cadence, Judge, Lease, Order, Price, Profile, Promise};
 pub use seat::{Doubt, Holds, Refreshed, Seat, Standing, Validity, Wake, awake, first_of, never};
 pub use store::{Removal, Scope, Store};
 pub use store_id::StoreId;

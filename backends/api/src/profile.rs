@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Finding, StoreId};
@@ -23,12 +25,20 @@ pub struct Profile {
     pub checks_names: bool,
     /// What is unsafe about the store, the way to it and the credentials, as far as that shows before any request.
     pub cautions: Vec<Finding>,
+    /// The length of lease to ask for by default.
+    pub usual_ttl: Duration,
+    /// What requests cost; `None` if they cost nothing by themselves.
+    pub price: Option<Price>,
 }
 
 impl Profile {
+    /// The default TTL in most stores.
+    pub const USUAL_TTL: Duration = Duration::from_secs(15);
+
     /// The profile of a strong store that is identified by its location, with nothing unsafe about it.
     pub const fn new(scheme: &'static str, location: String, lease: Lease, order: Order) -> Self {
         let (promise, checks_names) = (Promise::Strong, false);
+        let (usual_ttl, price) = (Self::USUAL_TTL, None);
         Self {
             scheme,
             location,
@@ -38,6 +48,8 @@ impl Profile {
             id: None,
             checks_names,
             cautions: Vec::new(),
+            usual_ttl,
+            price,
         }
     }
 
@@ -49,6 +61,17 @@ impl Profile {
         self.cautions.push(Finding::warning(what, way_out));
         self
     }
+}
+
+/// The list price of a service that bills each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// The price of a million writes of a row, in thousandths of a US dollar.
+    pub writes: u32,
+    /// The price of a million reads of a row, each of which shows all writes before it, in thousandths of a US dollar.
+    pub reads: u32,
+    /// Where the price holds, and the date of the list.
+    pub listed: &'static str,
 }
 
 /// How surely at most one candidate leads.

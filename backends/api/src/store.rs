@@ -131,6 +131,19 @@ pub trait Store: Send + Sync {
     /// May be dropped at any time.
     async fn keys(&self, election: &ElectionName) -> Result<Keys, Error>;
 
+    /// Makes what holds the elections of this store, if it is missing. Returns what it has made, for people; `None` if
+    /// nothing is missing. A store whose place costs something is made by this call alone, and others also by the first
+    /// candidate.
+    ///
+    /// # Errors
+    /// As [`Store::open`]. After `Ambiguous` it may have been made.
+    ///
+    /// # Cancellation
+    /// The outcome is unknown. The call may be repeated.
+    async fn create(&self) -> Result<Option<String>, Error> {
+        Ok(None)
+    }
+
     /// Examines each place of the store (law 12): whether and how fast it answers, its version, known faults of that
     /// version, the leases that it grants, and its limited resources. An endpoint without an answer within some seconds
     /// counts as one that does not answer. That is no error of this call.

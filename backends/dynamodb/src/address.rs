@@ -1,6 +1,6 @@
 //! The URL of a table, and Amazon's own variables and files.
 
-use elect_api::{Error, StoreId};
+use elect_api::{Error, Order, StoreId};
 use elect_remote::{
     Address, Demand, Encryption, Host, Place, Settings, Url, Variable, Wanted, Way, unfit,
 };
@@ -8,8 +8,16 @@ use elect_remote::{
 use crate::{PRODUCT, profile};
 
 /// The options that a URL may have.
-pub(crate) const OPTIONS: &[&str] =
-    &["allow-plain", "ca", "credentials-file", "endpoint", "profile", "region", StoreId::OPTION];
+pub(crate) const OPTIONS: &[&str] = &[
+    "allow-plain",
+    "ca",
+    "credentials-file",
+    "endpoint",
+    "order",
+    "profile",
+    "region",
+    StoreId::OPTION,
+];
 /// The settings that a variable of Amazon's has, too. The first that is set counts.
 const VARIABLES: &[(&str, &str)] = &[
     ("ca", "AWS_CA_BUNDLE"),
@@ -34,6 +42,7 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
         })?;
     }
     let region = region(&settings)?;
+    let queue = if order(&settings.url)? == Order::Queue { "&order=queue" } else { "" };
     let endpoint = settings.get("endpoint").or_else(|| settings.variable("AWS_ENDPOINT_URL"));
     let endpoint = endpoint.or_else(|| settings.in_file("endpoint_url").map(str::to_owned));
     let shown = endpoint.as_ref().map(|it| format!("&endpoint={it}")).unwrap_or_default();
@@ -56,7 +65,7 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
     };
     let encryption = Encryption::new(&wanted, PRODUCT.names, std::slice::from_ref(&host))?;
     Ok(Address {
-        location: format!("{}://{table}?region={region}{shown}", PRODUCT.scheme),
+        location: format!("{}://{table}?region={region}{queue}{shown}", PRODUCT.scheme),
         places: vec![Place { way: Way::Network(host), password: None }],
         database: table,
         space: region,
@@ -66,6 +75,18 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
         cautions: Vec::new(),
         url: settings.url,
     })
+}
+
+/// Who leads next: the candidate that asks first, or the first of a queue, which costs more requests.
+///
+/// # Errors
+/// `Unfit` if the option has another word.
+pub(crate) fn order(url: &Url) -> Result<Order, Error> {
+    match url.option("order") {
+        None | Some("race") => Ok(Order::Race),
+        Some("queue") => Ok(Order::Queue),
+        Some(other) => Err(unfit(format!("the option order is race or queue, not {other:?}"))),
+    }
 }
 
 /// The name of the table, which stands where other URLs have a host.
@@ -172,6 +193,12 @@ mod tests {
                 "dynamodb://elect?region=eu-west-1&endpoint=http://localhost:8000",
             ),
             (
+                "dynamodb://elect?order=queue",
+                &[region],
+                "dynamodb.eu-west-1.amazonaws.com:443",
+                "dynamodb://elect?region=eu-west-1&order=queue",
+            ),
+            (
                 "dynamodb://elect",
                 &[region, ("AWS_ENDPOINT_URL", "https://a:9")],
                 "a:9",
@@ -213,6 +240,7 @@ mod tests {
             ("dynamodb://key:secret@elect", &[region], "credentials come from"),
             ("dynamodb://el", &[region], "the name of a table"),
             ("dynamodb://elect?endpoint=http://a", &[region], "without TLS"),
+            ("dynamodb://elect?order=first", &[region], "race or queue"),
             ("dynamodb://elect?endpoint=a:1", &[region], "begins with https://"),
             ("dynamodb://elect?endpoint=https://a/b", &[region], "no path"),
         ] {

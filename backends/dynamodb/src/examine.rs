@@ -4,12 +4,20 @@ use elect_api::Finding;
 use elect_remote::Respondent;
 use serde_json::{Value, json};
 
+use crate::creation;
 use crate::error::{Failure, NO_RIGHT};
 use crate::item::{DOCUMENT, ELECTION};
-use crate::session::{Operation, Session};
+use crate::session::{Operation, Session, TableName, is_without_table};
 
-/// What the service says of the table; `Null` if the credentials may not read it.
-pub(crate) struct State(Value);
+/// What the service says of the table.
+pub(crate) enum State {
+    /// There is none.
+    Missing,
+    /// The credentials may not read it.
+    Denied,
+    /// The description.
+    Table(Value),
+}
 
 /// The service's description of the table.
 pub(crate) async fn described(session: &Session) -> Result<Value, Failure> {
@@ -19,9 +27,10 @@ pub(crate) async fn described(session: &Session) -> Result<Value, Failure> {
 
 pub(crate) async fn state(session: &Session) -> Result<State, Failure> {
     match described(session).await {
-        Ok(table) => Ok(State(table)),
+        Ok(table) => Ok(State::Table(table)),
+        Err(failure) if is_without_table(&failure) => Ok(State::Missing),
         Err(failure) if failure.refusal().is_some_and(|refusal| refusal.is(NO_RIGHT)) => {
-            Ok(State(Value::Null))
+            Ok(State::Denied)
         }
         Err(failure) => Err(failure),
     }
@@ -57,20 +66,45 @@ pub(crate) fn unfit(table: &Value) -> Option<String> {
 }
 
 /// What `elect doctor` shows of the table.
-pub(crate) fn examine(session: &Session, State(table): &State) -> Respondent {
-    let name = &session.name.table;
-    let text = |path: &str| table.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    let mut findings = Vec::new();
-    if table.is_null() {
-        findings.push(Finding::warning(
+pub(crate) fn examine(session: &Session, state: &State) -> Respondent {
+    let TableName { table: name, region, .. } = &session.name;
+    let mut class = String::new();
+    let findings = match state {
+        State::Missing => vec![Finding::error(
+            format!("there is no table {name} in {region}"),
+            format!(
+                "correct the name or the region, or create it: elect doctor --create with the same URL, or {}",
+                creation::command(name, region)
+            ),
+        )],
+        State::Denied => vec![Finding::warning(
             format!("the credentials may not read the settings of the table {name}"),
             "permit dynamodb:DescribeTable on it: elect run needs it, too",
-        ));
-    } else if let Some(why) = unfit(table) {
+        )],
+        State::Table(table) => {
+            let found = table.pointer("/TableClassSummary/TableClass").and_then(Value::as_str);
+            class = found.unwrap_or_default().to_lowercase();
+            of_table(name, table)
+        }
+    };
+    Respondent {
+        version: class,
+        role: "table",
+        store: session.store().cloned(),
+        is_primary: true,
+        findings,
+        connections: None,
+    }
+}
+
+fn of_table(name: &str, table: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(why) = unfit(table) {
         let (what, way_out) = why.split_once(": ").unwrap_or((&why, ""));
         findings.push(Finding::error(format!("the table {name} {what}"), way_out.to_owned()));
     }
-    if text("/BillingModeSummary/BillingMode") == "PROVISIONED" {
+    let billing = table.pointer("/BillingModeSummary/BillingMode").and_then(Value::as_str);
+    if billing == Some("PROVISIONED") {
         findings.push(Finding::note(
             format!("the table {name} has a fixed capacity: requests beyond it are refused"),
             "give it a write and a read for each candidate, or make it on demand",
@@ -82,12 +116,5 @@ pub(crate) fn examine(session: &Session, State(table): &State) -> Respondent {
             "switch its deletion protection on",
         ));
     }
-    Respondent {
-        version: text("/TableClassSummary/TableClass").to_lowercase(),
-        role: "table",
-        store: session.store().cloned(),
-        is_primary: true,
-        findings,
-        connections: None,
-    }
+    findings
 }

@@ -1,4 +1,4 @@
-//! The store on DynamoDB: one item of a table for each row. The program does not offer it yet.
+//! The store on DynamoDB: one item of a table for each row.
 //!
 //! # Theory of operation
 //!
@@ -34,6 +34,7 @@
 //! candidates look again and again.
 
 mod address;
+mod creation;
 mod credentials;
 mod error;
 mod examine;
@@ -43,7 +44,9 @@ mod profile;
 mod session;
 mod table;
 
-use elect_api::Error;
+use elect_api::{Error, Store, StoreKind};
+use elect_record::RecordStore;
+use elect_record::table::TableDocuments;
 use elect_remote::Product;
 
 /// The scheme of this store's URLs.
@@ -59,13 +62,35 @@ const PRODUCT: Product = Product {
     hang_up: "",
 };
 
-/// The rows in a table: `dynamodb://TABLE[?OPTION=VALUE]`.
+/// The description of this kind of store, which elect needs before it opens one.
+pub const KIND: StoreKind = StoreKind {
+    name: PRODUCT.name,
+    schemes: &[SCHEME],
+    example: "dynamodb://TABLE",
+    nicknames: &["dynamo", "aws"],
+    lacks: "the name of the table is missing: write dynamodb://TABLE",
+    manual: ("dynamodb", include_str!("manual.md")),
+    knows_pods: false,
+    connect,
+    fuzz_targets: &[],
+};
+
+/// Prepares to use a table: `dynamodb://TABLE[?OPTION=VALUE]`.
 ///
 /// Nothing is sent before the first call that needs an answer.
 ///
 /// # Errors
 /// [`Unfit`](elect_api::ErrorKind::Unfit) or [`Denied`](elect_api::ErrorKind::Denied) if the URL means no such table,
 /// or a file that it names cannot be used.
+pub fn connect(url: &str) -> Result<Box<dyn Store>, Error> {
+    let documents = TableDocuments::new(table::ItemTable::new(url)?);
+    Ok(Box::new(RecordStore::new(documents)))
+}
+
+/// The rows in a table, for tests of what they promise. The URL and the errors are as for [`connect`].
+///
+/// # Errors
+/// As [`connect`].
 pub fn table(url: &str) -> Result<impl elect_record::table::Table + use<>, Error> {
     table::ItemTable::new(url)
 }

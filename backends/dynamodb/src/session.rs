@@ -1,6 +1,6 @@
 //! The session with a table: the queue of its requests, each of which is signed.
 
-use elect_api::{Error, StoreId, count_trip};
+use elect_api::{Error, Order, StoreId, count_trip};
 use elect_remote::{
     Address, Dialling, Http, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent,
     Variable, Witness,
@@ -11,7 +11,7 @@ use reqsign_core::hash::hex_sha256;
 use serde_json::{Value, json};
 
 use crate::credentials::Signer;
-use crate::error::{Failure, Refusal};
+use crate::error::{Failure, NO_TABLE, Refusal};
 use crate::examine::{self, State};
 use crate::{PRODUCT, address, item};
 
@@ -24,6 +24,8 @@ pub(crate) const ID: (&str, &str) = ("-", "id");
 #[derive(Clone, Debug)]
 pub(crate) struct TableName {
     pub(crate) table: String,
+    pub(crate) region: String,
+    pub(crate) order: Order,
     signer: Signer,
 }
 
@@ -50,12 +52,15 @@ impl Operation {
     pub(crate) const QUERY: Self = Self("Query", "query");
     pub(crate) const SCAN: Self = Self("Scan", "scan");
     pub(crate) const DESCRIBE: Self = Self("DescribeTable", "describe_table");
+    pub(crate) const CREATE: Self = Self("CreateTable", "create_table");
 }
 
 impl TableName {
     pub(crate) fn of(address: &Address) -> Self {
         let signer = Signer::new(&address.space, &address.url);
-        Self { table: address.database.clone(), signer }
+        // A wrong order was refused with the URL.
+        let order = address::order(&address.url).unwrap_or(Order::Race);
+        Self { table: address.database.clone(), region: address.space.clone(), order, signer }
     }
 }
 
@@ -158,7 +163,12 @@ impl Opener for TableName {
         let (place, host) = (place.way.to_string(), host(place));
         let name = self.clone();
         let mut session = Session { place, host, name, store: None, requests, pulse };
-        if let Some(found) = session.item(ID.0, ID.1).await? {
+        let found = match session.item(ID.0, ID.1).await {
+            // Each request for a row says so, and one can make it.
+            Err(failure) if is_without_table(&failure) => None,
+            found => found?,
+        };
+        if let Some(found) = found {
             let id = item::of(&found, item::CELLS).and_then(|id| StoreId::read(id.as_bytes()));
             session.store = Some(id.ok_or(Failure::Odd("the id of the store is damaged"))?);
         }
@@ -176,6 +186,11 @@ impl Opener for TableName {
     async fn examine(&self, session: &Session, state: State) -> Respondent {
         examine::examine(session, &state)
     }
+}
+
+/// Returns whether there is no such table.
+pub(crate) fn is_without_table(failure: &Failure) -> bool {
+    failure.refusal().is_some_and(|refusal| refusal.is(NO_TABLE))
 }
 
 /// The host as requests name it: without a usual port, as it is signed.

@@ -3,22 +3,29 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Clock, Error, ErrorKind, Examination, Profile, StoreId};
+use elect_api::{Clock, Error, ErrorKind, Examination, Price, Profile, StoreId};
 use elect_record::table::{Body, Epoch, Found, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use serde_json::{Value, json};
 
 use crate::error::{CONDITION, Failure};
-use crate::examine;
 use crate::item::{self, CELLS, DOCUMENT, ELECTION, HEAD, PARCEL, TAG};
 use crate::session::{ID, Operation, Session, TableName};
+use crate::{creation, examine};
 
 /// The most bytes of cells in a row. With the head, the keys and the names, it stays below the kilobyte that is billed.
 const SHORT: usize = 400;
 /// The beginning of the sort keys of items with cells alone. It comes before those of all rows.
 const PARCELS: &str = "cells-";
+/// The default TTL: a lease of 15 s costs four times as much.
+const USUAL_TTL: Duration = Duration::from_secs(60);
+/// The price of a table on demand, with items below a kilobyte and consistent reads.
+const PRICE: Price =
+    Price { writes: 625, reads: 125, listed: "us-east-1, on demand, 1 November 2024" };
+
 /// How often a row is read whose cells are replaced meanwhile.
 const READS: usize = 5;
 
@@ -252,7 +259,8 @@ async fn write(
 #[async_trait]
 impl Table for ItemTable {
     fn profile(&self) -> Profile {
-        self.0.profile()
+        let order = self.0.opener().order;
+        Profile { order, usual_ttl: USUAL_TTL, price: Some(PRICE), ..self.0.profile() }
     }
 
     fn may_lose(&self) -> bool {
@@ -351,6 +359,13 @@ impl Table for ItemTable {
             return Ok(());
         }
         self.create(&session).await
+    }
+
+    async fn create(&self) -> Result<Option<String>, Error> {
+        let session = self.session().await?;
+        let made = creation::create(&session).await?;
+        self.prepare().await?;
+        Ok(made.then(|| format!("the table {} in {}", session.name.table, session.name.region)))
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

@@ -167,6 +167,14 @@ pub trait Documents: Send + Sync {
         Ok(())
     }
 
+    /// Makes what holds the documents, if it is missing: [`elect_api::Store::create`].
+    ///
+    /// # Errors
+    /// As [`elect_api::Store::create`].
+    async fn create(&self) -> Result<Option<String>, Error> {
+        self.prepare().await.map(|()| None)
+    }
+
     /// The examination of the store: [`elect_api::Store::examine`].
     ///
     /// # Errors

@@ -211,6 +211,10 @@ impl Store for RecordStore {
         Ok(data.keys())
     }
 
+    async fn create(&self) -> Result<Option<String>, Error> {
+        self.documents.create().await
+    }
+
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         self.documents.examine(clock).await
     }

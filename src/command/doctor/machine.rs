@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use elect_api::{Finding, Lease, Supply, Unit};
+use elect_api::{Finding, Lease, Profile, Supply, Unit};
 use elect_system::path::read_kernel;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Uid;
@@ -61,10 +61,10 @@ impl Machine {
         }
     }
 
-    /// Returns what is wrong with the machine for leases of this kind.
-    pub(super) fn findings(&self, lease: Lease) -> Vec<Finding> {
+    /// Returns what is wrong with the machine for leases of this store.
+    pub(super) fn findings(&self, store: &Profile) -> Vec<Finding> {
         let mut findings = self.findings.clone();
-        let timing = Timing::new(&TimingOptions::default(), lease);
+        let timing = Timing::new(&TimingOptions::usual(store), store.lease);
         if let Ok(Err(distrust)) = timing.map(|timing| timing.trust(self.clock.rate)) {
             findings.push(Finding::error(distrust.what, Distrust::WAY_OUT));
         }
@@ -79,7 +79,7 @@ impl Machine {
                 "give elect what is missing for one of them",
             )),
         });
-        findings.extend(tracer().filter(|_| lease != Lease::Unlimited).map(|tracer| {
+        findings.extend(tracer().filter(|_| store.lease != Lease::Unlimited).map(|tracer| {
             Finding::warning(
                 format!("process {tracer} traces elect, and so a guardian that it starts"),
                 "trace neither elect nor its guardian: a tracer that stands still keeps a guardian from killing",

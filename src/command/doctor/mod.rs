@@ -20,17 +20,22 @@ use crate::config::{self, BackendUrl, OutputFormat};
 use crate::guard::{self, Incoming, Inherited};
 use crate::report::{self, DoctorReport, Log, RightReport};
 
-/// Examines the machine and the store. The exit code is 0 if nothing is wrong, else 1. If a signal ends it,
+/// Examines the machine and the store, which it first creates if it has to. The exit code is 0 if nothing is wrong, else 1. If a signal ends it,
 /// the exit code is 128 plus the number of the signal.
 ///
 /// # Errors
 /// No endpoint of the store can be asked, for the reasons in the message. Or stdout cannot be written.
-pub(super) fn doctor(backend: &BackendUrl, output: OutputFormat, log: &Log) -> anyhow::Result<u8> {
+pub(super) fn doctor(
+    backend: &BackendUrl,
+    creates: bool,
+    output: OutputFormat,
+    log: &Log,
+) -> anyhow::Result<u8> {
     let store = config::connect(backend)?;
     let inherited = Inherited::take().context("cannot block signals")?;
     // The examination of the machine forks, so it comes before there is any thread.
     let machine = Machine::examine();
-    let report = match block_on(examine(&*store, machine, &inherited))? {
+    let report = match block_on(examine(&*store, (creates, log), machine, &inherited))? {
         Ok(report) => report,
         Err(signal) => return Ok(ended_by(signal)),
     };
@@ -45,10 +50,21 @@ pub(super) fn doctor(backend: &BackendUrl, output: OutputFormat, log: &Log) -> a
 /// Returns the report, or the signal that ended the examination.
 async fn examine(
     store: &dyn Store,
+    (creates, log): (bool, &Log),
     machine: Machine,
     inherited: &Inherited,
 ) -> anyhow::Result<Result<DoctorReport, i32>> {
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
+    if creates {
+        let made = tokio::select! {
+            made = store.create() => made?,
+            signal = interruption(&incoming) => return Ok(Err(signal)),
+        };
+        match made {
+            Some(what) => log.info(format_args!("created {what}")),
+            None => log.info("nothing has to be created"),
+        }
+    }
     let mut examination = tokio::select! {
         examination = store.examine(Arc::new(guard::now)) => examination?,
         signal = interruption(&incoming) => return Ok(Err(signal)),
@@ -105,9 +121,9 @@ fn report(
         findings.extend(out_of_order(&endpoints));
     }
     findings.extend(divided(&endpoints));
-    findings.extend(machine.findings(profile.lease));
+    findings.extend(machine.findings(&profile));
     findings.extend(trial.findings());
-    let ttl_advice = ttl_advice::prescribe(profile.lease, trial.renewal(), grants);
+    let ttl_advice = ttl_advice::prescribe(&profile, trial.renewal(), grants);
     findings.extend(ttl_advice.findings);
     supplies.extend(machine.supplies);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

@@ -98,7 +98,7 @@ impl<'a> Trial<'a> {
                 ..Candidate::foreign(config::candidate_id("elect-doctor"))
             }
         };
-        let ttl = TimingOptions::default().ttl;
+        let ttl = store.profile().usual_ttl;
         let mut seat = None;
         let opened = patience.insist(async || {
             seat = Some(store.open(&election, &candidate, ttl).await?);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use elect_api::{Cadence, Finding, Grants, Lease, middle};
+use elect_api::{Cadence, Finding, Grants, Lease, Profile, middle};
 
 use crate::election::timing::{Timing, TimingOptions};
 use crate::report::{RenewalReport, TtlReport, fine_ms, milliseconds, whole_ms};
@@ -54,7 +54,7 @@ pub(super) struct TtlAdvice {
 }
 
 /// Works out the advice from some renewals, sorted from the shortest to the longest.
-pub(super) fn prescribe(lease: Lease, renewals: &[Duration], grants: Grants) -> TtlAdvice {
+pub(super) fn prescribe(store: &Profile, renewals: &[Duration], grants: Grants) -> TtlAdvice {
     let Some(&slowest) = renewals.last() else {
         return TtlAdvice { renewal: None, ttl: None, findings: Vec::new() };
     };
@@ -64,10 +64,10 @@ pub(super) fn prescribe(lease: Lease, renewals: &[Duration], grants: Grants) -> 
         slowest_ms: fine_ms(slowest),
         tries: renewals.len(),
     };
-    let Lease::Timed(cadence) = lease else {
+    let Lease::Timed(cadence) = store.lease else {
         return TtlAdvice { renewal: Some(renewal), ttl: None, findings: Vec::new() };
     };
-    let options = TimingOptions::default();
+    let options = TimingOptions::usual(store);
     let advice = Advice::new(&options, cadence, usual, grants);
     let whole = |span: Option<Duration>| span.map(whole_ms);
     let ttl = TtlReport {
@@ -173,7 +173,7 @@ mod tests {
     fn seen(milliseconds: u64, greatest: Option<u64>) -> TtlAdvice {
         let grants = Grants { least: None, greatest: greatest.map(Duration::from_secs) };
         let renewals = [1, milliseconds, milliseconds * 3].map(Duration::from_millis);
-        prescribe(Lease::Timed(ZOOKEEPER), &renewals, grants)
+        prescribe(&store(Lease::Timed(ZOOKEEPER)), &renewals, grants)
     }
 
     #[test]
@@ -203,9 +203,15 @@ mod tests {
 
     #[test]
     fn leases_without_end_take_no_ttl() {
-        let found = prescribe(Lease::Unlimited, &[Duration::from_millis(1)], Grants::default());
+        let found =
+            prescribe(&store(Lease::Unlimited), &[Duration::from_millis(1)], Grants::default());
         assert!(found.ttl.is_none() && found.renewal.is_some() && found.findings.is_empty());
-        assert!(prescribe(Lease::Timed(ZOOKEEPER), &[], Grants::default()).renewal.is_none());
+        let timed = store(Lease::Timed(ZOOKEEPER));
+        assert!(prescribe(&timed, &[], Grants::default()).renewal.is_none());
+    }
+
+    fn store(lease: Lease) -> Profile {
+        Profile::new("some", "some:".to_owned(), lease, elect_api::Order::Queue)
     }
 
     fn seconds(seconds: f64) -> Duration {

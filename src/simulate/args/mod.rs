@@ -50,6 +50,9 @@ pub enum Simulated {
     /// Consul.
     #[value(help = "The same, in its keys")]
     Consul,
+    /// DynamoDB.
+    #[value(name = "dynamodb", help = "The same, in a table")]
+    DynamoDb,
     /// MariaDB and MySQL.
     #[value(name = "mariadb", help = "The same, in a table")]
     MariaDb,
@@ -107,7 +110,9 @@ impl NetworkArgs {
     /// Returns the number of the members of such a store.
     pub fn members(&self, store: Simulated) -> u8 {
         let usual = match store {
-            Simulated::MariaDb | Simulated::PostgreSql | Simulated::Redis => 1,
+            Simulated::DynamoDb | Simulated::MariaDb | Simulated::PostgreSql | Simulated::Redis => {
+                1
+            }
             _ => 3,
         };
         self.members.unwrap_or(usual)

@@ -64,6 +64,7 @@ pub fn leases(
         Simulated::ZooKeeper => queue(2000, Proof::Session),
         Simulated::Kubernetes
         | Simulated::Consul
+        | Simulated::DynamoDb
         | Simulated::MariaDb
         | Simulated::PostgreSql
         | Simulated::Redis => {
@@ -91,6 +92,7 @@ const fn facts(kind: Simulated) -> (&'static str, Cadence) {
         Simulated::ZooKeeper => ("ZooKeeper", Cadence::SESSION),
         Simulated::Kubernetes => ("Kubernetes", Cadence::RECORD),
         Simulated::Consul => ("Consul", Cadence::RECORD),
+        Simulated::DynamoDb => ("DynamoDB", Cadence::RECORD),
         Simulated::MariaDb => ("MariaDB", Cadence::RECORD),
         Simulated::PostgreSql => ("PostgreSQL", Cadence::RECORD),
         Simulated::Redis => ("Redis", Cadence::RECORD),
@@ -160,6 +162,8 @@ mod tests {
             ("zk://localhost", Simulated::ZooKeeper),
             #[cfg(feature = "consul")]
             ("consul://localhost", Simulated::Consul),
+            #[cfg(feature = "cloud")]
+            ("dynamodb://elect?region=eu-west-1", Simulated::DynamoDb),
             #[cfg(feature = "mariadb")]
             ("mariadb://me@localhost/jobs", Simulated::MariaDb),
             #[cfg(feature = "postgresql")]

@@ -15,7 +15,8 @@ pub(crate) fn page(topic: &str) -> String {
 fn path(topic: &str) -> String {
     match topic {
         "README" => "README.md".to_owned(),
-        "consul" | "file" | "etcd" | "mariadb" | "postgresql" | "redis" | "zookeeper" => {
+        "consul" | "dynamodb" | "file" | "etcd" | "mariadb" | "postgresql" | "redis"
+        | "zookeeper" => {
             format!("backends/{topic}/src/manual.md")
         }
         "kubernetes-store" => "backends/kubernetes/src/manual.md".to_owned(),

@@ -1,5 +1,6 @@
 //! The rows in programs that answer as `DynamoDB` does.
 
+mod creation;
 mod items;
 mod signature;
 

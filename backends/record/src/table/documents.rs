@@ -9,6 +9,7 @@ use elect_api::{Clock, ElectionName, Error, ErrorKind, Examination, Profile};
 
 use super::body::{self, document};
 use super::known::{Known, Seen, Versions, control};
+use super::pauses::{self, Pauses};
 use super::{Epoch, Found, Heard, Key, LONGEST_LEASE, Put, Range, Table};
 use crate::guards::{Guard, is_off};
 use crate::{
@@ -20,12 +21,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The first pause after a wake without news, where candidates look again and again. The connection of a leader that
 /// dies ends a moment before its guardian gives the lease up.
 const PAUSE_AFTER_WAKE: Duration = Duration::from_millis(25);
-/// The longest pause between two looks. With 4 s, the next candidate would follow the leader of a lease of 60 s after
-/// 2.4 s in the mean, and not after 0.8 s. With leases of 15 s, refreshes come before the pauses are so long.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The pause before each look at a row of one's own, and before each look for requests. The usual time between two
-/// refreshes is shorter, so a refresh shows the change first, as a rule.
-const LAZY_PAUSE: Duration = Duration::from_secs(4);
 /// The time after which a new leader first asks for notices. Short commands end before. The leader may learn of a
 /// request that much later.
 const DELAY: Duration = Duration::from_millis(500);
@@ -33,6 +28,7 @@ const DELAY: Duration = Duration::from_millis(500);
 /// The documents of all elections in a table.
 pub struct TableDocuments<T> {
     table: T,
+    pauses: Pauses,
     known: Mutex<Known>,
 }
 
@@ -41,7 +37,8 @@ type Notice<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 impl<T: Table> TableDocuments<T> {
     /// The documents in this table.
     pub fn new(table: T) -> Self {
-        Self { table, known: Mutex::default() }
+        let pauses = Pauses::of(&table.profile());
+        Self { table, pauses, known: Mutex::default() }
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut Known) -> R) -> R {
@@ -156,7 +153,7 @@ impl<T: Table> TableDocuments<T> {
                 biased;
                 outcome = &mut wake, if told.is_none() => told = Some(outcome),
                 () = tokio::time::sleep(pause), if told.is_none() && !is_told => {
-                    pause = (pause * 2).min(LONGEST_PAUSE.max(first));
+                    pause = (pause * 2).min(self.pauses.longest.max(first));
                 }
                 else => {}
             }
@@ -188,7 +185,7 @@ impl<T: Table> TableDocuments<T> {
         // Only a leader or a waiter waits for changes of a row of its own.
         let is_ours = self.with(last).is_some_and(|seen| seen.is_ours);
         if !self.table.tells() && (is_lazy || is_ours) {
-            first = LAZY_PAUSE;
+            first = self.pauses.lazy;
             tokio::time::sleep(first).await;
         } else if is_ours && heard().is_none() {
             tokio::time::sleep(DELAY).await;
@@ -460,8 +457,14 @@ impl<T: Table> Documents for TableDocuments<T> {
         })
     }
 
+    async fn create(&self) -> Result<Option<String>, Error> {
+        self.table.create().await
+    }
+
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
-        self.table.examine(clock).await
+        let mut examination = self.table.examine(clock).await?;
+        examination.findings.extend(pauses::bill(&self.table.profile()));
+        Ok(examination)
     }
 }
 

@@ -38,6 +38,7 @@ mod body;
 mod documents;
 mod known;
 mod memory;
+mod pauses;
 
 use std::fmt;
 use std::time::Duration;
@@ -169,6 +170,14 @@ pub trait Table: Send + Sync {
     /// As the trait says.
     async fn prepare(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Makes what holds the rows, if it is missing, even if it costs something. Returns what it has made, for people.
+    ///
+    /// # Errors
+    /// As [`elect_api::Store::create`].
+    async fn create(&self) -> Result<Option<String>, Error> {
+        self.prepare().await.map(|()| None)
     }
 
     /// The examination of the store: [`elect_api::Store::examine`].

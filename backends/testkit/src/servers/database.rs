@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::{Part, Place, Process};
 
 /// The setup of a server of a database.
@@ -69,6 +71,19 @@ pub trait DatabaseServer: Send {
     /// Stops all its processes, or has them go on.
     fn stop(&self, is_stopped: bool) {
         lacks(if is_stopped { "stop" } else { "go on" })
+    }
+
+    /// Ends the fault that was set, if there is one.
+    fn end_fault(&self) {}
+
+    /// Has it answer requests by this fault from now on, as its program describes faults.
+    fn fault(&self, fault: &Value) {
+        lacks(&format!("the fault {fault}"))
+    }
+
+    /// Returns how many requests met the fault that was set last.
+    fn met(&self) -> u64 {
+        lacks("met")
     }
 
     /// Has it notice that its disk is full. It may die of that.

@@ -1,6 +1,8 @@
 //! Programs that answer as `DynamoDB` does: moto, in Python, and dynalite, in JavaScript. They share no code. Both keep
 //! their data in memory.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -8,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Database, DatabaseServer, Part, Place, Process, fetched, free_port};
+use super::{Database, DatabaseServer, DatabaseSetup, Part, Place, Process, fetched, free_port};
 use crate::program::eventually;
 
 const SETUP: &str = "tests/run setup";
@@ -27,6 +29,7 @@ pub type Dynalite = Servers<DYNALITE>;
 #[derive(Debug)]
 pub struct Servers<const PROGRAM: usize> {
     process: Process,
+    place: Place,
     address: SocketAddr,
     _folder: TempDir,
 }
@@ -37,27 +40,36 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
     /// # Panics
     /// Panics if it cannot be started. The message names the command that installs it.
     pub fn start() -> Self {
+        Self::start_as(&DatabaseSetup::default())
+    }
+
+    /// The same at a place, without the table of elect.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_as(setup: &DatabaseSetup) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let port = address.port().to_string();
+        let place = setup.place.clone();
+        let address = SocketAddr::from((place.address(), free_port()));
+        let (host, port) = (address.ip().to_string(), address.port().to_string());
         let there = |path: &str| {
             let found = fetched(path).unwrap_or_else(|| panic!("{path} is missing: {SETUP}"));
             found.display().to_string()
         };
         let command = if PROGRAM == MOTO {
-            vec![there("python/bin/python"), source("one_at_a_time.py"), port]
+            vec![there("python/bin/python"), source("one_at_a_time.py"), host, port]
         } else {
             let dynalite = there("npm/node_modules/dynalite/cli.js");
             let quick = ["--createTableMs", "0", "--deleteTableMs", "0"].map(str::to_owned);
-            [vec!["node".into(), dynalite, "--port".into(), port], quick.to_vec()].concat()
+            let at = ["node".into(), dynalite, "--host".into(), host, "--port".into(), port];
+            [at.to_vec(), quick.to_vec()].concat()
         };
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        let process =
-            Process::start(&command, &Place::here(), &folder.path().join("log"), "nodejs");
-        let mut started = Self { process, address, _folder: folder };
+        let process = Process::start(&command, &place, &folder.path().join("log"), "nodejs");
+        let mut started = Self { process, place, address, _folder: folder };
         eventually("DynamoDB to serve", || {
             assert!(started.process.is_alive(), "it has died: {}", started.process.log());
-            asked(address, "ListTables", &json!({}))
+            started.try_ask("ListTables", &json!({}))
         });
         started
     }
@@ -67,41 +79,62 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
     /// # Panics
     /// Panics if it cannot be made.
     pub fn create(server: SocketAddr, name: &str) {
-        let (key, attribute) = (
-            |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind}),
-            |name: &str| json!({"AttributeName": name, "AttributeType": "S"}),
-        );
-        let table = json!({
-            "TableName": name,
-            "BillingMode": "PAY_PER_REQUEST",
-            "KeySchema": [key("election", "HASH"), key("document", "RANGE")],
-            "AttributeDefinitions": [attribute("election"), attribute("document")],
-        });
-        asked(server, "CreateTable", &table).expect("a table");
-        eventually("a table", || {
-            let made = asked(server, "DescribeTable", &json!({"TableName": name}))?;
-            (made["Table"]["TableStatus"] == "ACTIVE").then_some(())
-        });
+        create(&Place::here(), server, name);
+    }
+
+    /// The same on this server.
+    ///
+    /// # Panics
+    /// Panics if it cannot be made.
+    pub fn create_here(&self) {
+        create(&self.place, self.address, self.table());
     }
 
     /// Returns the answer to a request of the administrator; `None` if it is refused.
     ///
     /// # Panics
     /// Panics without a client.
+    pub fn try_ask(&self, operation: &str, question: &Value) -> Option<Value> {
+        asked(&self.place, self.address, operation, question)
+    }
+
+    /// The same of a server on this machine.
+    ///
+    /// # Panics
+    /// Panics without a client.
     pub fn ask_at(server: SocketAddr, operation: &str, question: &Value) -> Option<Value> {
-        asked(server, operation, question)
+        asked(&Place::here(), server, operation, question)
+    }
+
+    /// Returns how often moto was asked for each operation so far.
+    ///
+    /// # Panics
+    /// Panics if it does not answer.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        let counts = control(&self.place, self.address, None)["counts"].take();
+        serde_json::from_value(counts).expect("numbers")
     }
 }
 
-fn asked(server: SocketAddr, operation: &str, question: &Value) -> Option<Value> {
-    let mut client = Command::new("curl")
-        .args(["--silent", "--fail", "--max-time", "10", "--config", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
-    let quoted = |text: &str| Value::from(text).to_string();
+fn create(place: &Place, server: SocketAddr, name: &str) {
+    let (key, attribute) = (
+        |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind}),
+        |name: &str| json!({"AttributeName": name, "AttributeType": "S"}),
+    );
+    let table = json!({
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": [key("election", "HASH"), key("document", "RANGE")],
+        "AttributeDefinitions": [attribute("election"), attribute("document")],
+    });
+    asked(place, server, "CreateTable", &table).expect("a table");
+    eventually("a table", || {
+        let made = asked(place, server, "DescribeTable", &json!({"TableName": name}))?;
+        (made["Table"]["TableStatus"] == "ACTIVE").then_some(())
+    });
+}
+
+fn asked(place: &Place, server: SocketAddr, operation: &str, question: &Value) -> Option<Value> {
     // Neither program checks the signature.
     let signature = format!(
         "AWS4-HMAC-SHA256 Credential=AKIA/20260101/{REGION}/dynamodb/aws4_request, SignedHeaders=host, Signature=0"
@@ -112,9 +145,33 @@ fn asked(server: SocketAddr, operation: &str, question: &Value) -> Option<Value>
         "X-Amz-Date: 20260101T000000Z".to_owned(),
         format!("Authorization: {signature}"),
     ];
-    let headers = headers.map(|header| format!("header = {}\n", quoted(&header))).concat();
-    let (url, body) = (quoted(&format!("http://{server}/")), quoted(&question.to_string()));
-    let lines = format!("url = {url}\n{headers}data-raw = {body}\n");
+    sent(place, &format!("http://{server}/"), &headers, Some(question))
+}
+
+/// Sets the fault of moto, if there is one, and returns what it has counted.
+fn control(place: &Place, server: SocketAddr, fault: Option<&Value>) -> Value {
+    sent(place, &format!("http://{server}/fault"), &[], fault).expect("moto has faults")
+}
+
+/// Returns the answer to a request from a place; `None` if it is refused. With a body it is a POST.
+fn sent(place: &Place, url: &str, headers: &[String], body: Option<&Value>) -> Option<Value> {
+    let words = [place.enter(), vec!["curl".to_owned()]].concat();
+    let mut client = Command::new(&words[0])
+        .args(&words[1..])
+        .args(["--silent", "--fail", "--max-time", "10", "--config", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
+    let quoted = |text: &str| Value::from(text).to_string();
+    let mut lines = format!("url = {}\n", quoted(url));
+    for header in headers {
+        let _ = writeln!(lines, "header = {}", quoted(header));
+    }
+    if let Some(body) = body {
+        let _ = writeln!(lines, "data-raw = {}", quoted(&body.to_string()));
+    }
     let mut input = client.stdin.take().expect("a pipe");
     input.write_all(lines.as_bytes()).expect("it reads");
     drop(input);
@@ -138,7 +195,7 @@ impl<const PROGRAM: usize> DatabaseServer for Servers<PROGRAM> {
 
     fn ask(&self, question: &str) -> String {
         let question: Value = serde_json::from_str(question).expect("a question");
-        asked(self.address, "Scan", &question).map(|it| it.to_string()).unwrap_or_default()
+        self.try_ask("Scan", &question).map(|it| it.to_string()).unwrap_or_default()
     }
 
     fn table(&self) -> &'static str {
@@ -151,6 +208,20 @@ impl<const PROGRAM: usize> DatabaseServer for Servers<PROGRAM> {
 
     fn stop(&self, is_stopped: bool) {
         self.process.stop(is_stopped);
+    }
+
+    fn end_fault(&self) {
+        if PROGRAM == MOTO {
+            self.fault(&Value::Null);
+        }
+    }
+
+    fn fault(&self, fault: &Value) {
+        control(&self.place, self.address, Some(fault));
+    }
+
+    fn met(&self) -> u64 {
+        control(&self.place, self.address, None)["met"].as_u64().expect("a number")
     }
 }
 
@@ -174,16 +245,18 @@ impl<const PROGRAM: usize> Database for Servers<PROGRAM> {
     fn url(server: SocketAddr, _user: &str, name: &str) -> String {
         let credentials = source("aws_credentials");
         format!(
-            "dynamodb://{name}?region={REGION}&endpoint=http://{server}&credentials-file={credentials}"
+            "dynamodb://{name}?region={REGION}&order=queue&endpoint=http://{server}&allow-plain&\
+             credentials-file={credentials}"
         )
     }
 
     fn empty(server: SocketAddr, name: &str) {
-        let found = asked(server, "Scan", &json!({"TableName": name})).expect("items");
+        let ask = |operation, question| asked(&Place::here(), server, operation, question);
+        let found = ask("Scan", &json!({"TableName": name})).expect("items");
         for item in found["Items"].as_array().expect("items") {
             if item["election"]["S"] != "-" {
                 let key = json!({"election": item["election"], "document": item["document"]});
-                asked(server, "DeleteItem", &json!({"TableName": name, "Key": key}));
+                ask("DeleteItem", &json!({"TableName": name, "Key": key}));
             }
         }
     }

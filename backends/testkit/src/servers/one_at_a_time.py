@@ -1,17 +1,85 @@
-"""moto, which checks a condition and writes in two steps: here one request is served at a time."""
+"""moto, which checks a condition and writes in two steps: here one request is served at a time. It has faults, too.
 
+A test sets the fault by POST of JSON to /fault. `of` lists the operations that it is about; empty means all. `times`
+is the number of requests that meet it. Such a request is answered after `late` seconds. It is carried out before that,
+after that or never (`done`: "first", "late", "never"). With `status` and `name` the answer is an error. With `past` an
+answer from before the fault comes again. GET of /fault has the number of requests that met one, and those of each
+operation so far.
+"""
+
+import io
+import json
 import sys
+import time
+from collections import Counter
 from threading import Lock
 
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import run_simple
 
 serve, lock = DomainDispatcherApplication(create_backend_app), Lock()
+fault, met, counts, past = {}, 0, Counter(), {}
+
+
+def answered(environ, start_response, body):
+    """Has moto serve the request. Returns what it answers, for later."""
+    kept = {}
+
+    def started(status, headers, exc_info=None):
+        kept["head"] = (status, list(headers))
+        return lambda data: None
+
+    with lock:
+        text = b"".join(serve({**environ, "wsgi.input": io.BytesIO(body)}, started))
+    return kept["head"], text
+
+
+def control(environ, start_response, body):
+    global fault, met
+    if environ["REQUEST_METHOD"] == "POST":
+        fault, met = json.loads(body), 0
+    text = json.dumps({"met": met, "counts": counts}).encode()
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(text)))])
+    return [text]
+
+
+def meets(operation):
+    """Returns the fault that a request meets, if any."""
+    global met
+    with lock:
+        found = fault
+        if not found or (found["of"] and operation not in found["of"]) or found.get("times") == 0:
+            return None
+        if found.get("times") is not None:
+            found["times"] -= 1
+        met += 1
+        return found
 
 
 def one_at_a_time(environ, start_response):
-    with lock:
-        return list(serve(environ, start_response))
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    if environ["PATH_INFO"] == "/fault":
+        return control(environ, start_response, body)
+    operation = environ.get("HTTP_X_AMZ_TARGET", "").rpartition(".")[2]
+    counts[operation] += 1
+    found, question, answer = meets(operation), (operation, body), None
+    if found and found.get("past"):
+        answer = past.get(question)
+    if answer is None and (not found or found.get("done", "first") == "first"):
+        answer = answered(environ, start_response, body)
+    if found:
+        time.sleep(found.get("late", 0))
+        if found.get("done") == "late":
+            answer = answered(environ, start_response, body)
+        if found.get("status"):
+            text = json.dumps({"__type": "com.amazonaws.dynamodb.v20120810#" + found["name"], "message": "a fault"})
+            answer = (f"{found['status']} Fault", [("Content-Type", "application/x-amz-json-1.0")]), text.encode()
+    else:
+        past[question] = answer
+    (status, headers), text = answer
+    headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    start_response(status, headers + [("Content-Length", str(len(text)))])
+    return [text]
 
 
-run_simple("127.0.0.1", int(sys.argv[1]), one_at_a_time, threaded=True)
+run_simple(sys.argv[1], int(sys.argv[2]), one_at_a_time, threaded=True)

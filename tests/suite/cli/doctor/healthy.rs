@@ -1,7 +1,9 @@
 //! Stores of which there is nothing to say.
 
 use elect_testkit::servers::kubernetes::Rule;
-use elect_testkit::servers::{Postgres, ZooKeeperSetup};
+use elect_testkit::servers::{
+    Database as _, DatabaseServer, DatabaseSetup, Moto, Postgres, ZooKeeperSetup,
+};
 
 use super::{RIGHTS, doctor, endpoints, findings, granted, list, only, report};
 use crate::cli::selftest::stores::{keys, leases, nodes};
@@ -108,6 +110,25 @@ fn on_postgresql() {
     assert_eq!(granted(&found), RIGHTS);
     let left = "SELECT election, document FROM elect.document WHERE election <> '-'";
     assert_eq!(server.ask(left), "");
+}
+
+/// The table is made first, as a table costs money. What the elections cost is said.
+#[test]
+fn on_dynamodb() {
+    let server = Moto::start_as(&DatabaseSetup::default());
+    let url = Moto::url(DatabaseServer::address(&server), "elect", "elect");
+    let missing = Elect::new(ELECT).args(["run", "-b", &url, "-e", "job", "true"]).run().exits(125);
+    assert!(missing.stderr.contains("elect doctor --create"), "{}", missing.stderr);
+    let created = doctor(&url).arg("--create").run().exits(0).stderr;
+    assert!(created.contains("created the table elect in eu-west-1"), "{created}");
+    let again = doctor(&url).env("ELECT_CREATE", "yes").run().exits(0).stderr;
+    assert!(again.contains("nothing has to be created"), "{again}");
+    let found = report(&doctor(&url), 0);
+    assert_eq!(granted(&found), RIGHTS);
+    assert_eq!(found["ttl"]["advised_ms"], 60_000);
+    let notes = findings(&found, "note");
+    assert!(notes.iter().any(|it| it.contains("US dollars at list price")), "{notes:?}");
+    Elect::new(ELECT).args(["run", "-b", &url, "-e", "job", "true"]).run().exits(0);
 }
 
 #[test]

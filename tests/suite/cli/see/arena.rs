@@ -8,6 +8,7 @@ use crate::store::real::{Brand, Home};
 pub(crate) enum Ground {
     File,
     Consul,
+    DynamoDb,
     Etcd,
     ZooKeeper,
     Kubernetes,
@@ -47,6 +48,7 @@ impl Arena {
         let brand = match ground {
             Ground::File => None,
             Ground::Consul => Some(Brand::Consul),
+            Ground::DynamoDb => Some(Brand::DynamoDb),
             Ground::Etcd => Some(Brand::Etcd),
             Ground::ZooKeeper => Some(Brand::ZooKeeper),
             Ground::Kubernetes => Some(Brand::Kubernetes),

@@ -61,6 +61,9 @@ macro_rules! on_each_table {
         mod consul {
             $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::Consul)); })*
         }
+        mod dynamodb {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::DynamoDb)); })*
+        }
         mod mariadb {
             $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::MariaDb)); })*
         }

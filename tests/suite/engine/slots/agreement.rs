@@ -16,6 +16,7 @@ fn arena(brand: Option<Brand>) -> Arena {
     Arena::on(match brand {
         None => Ground::File,
         Some(Brand::Consul) => Ground::Consul,
+        Some(Brand::DynamoDb) => Ground::DynamoDb,
         Some(Brand::Etcd) => Ground::Etcd,
         Some(Brand::ZooKeeper) => Ground::ZooKeeper,
         Some(Brand::Kubernetes) => Ground::Kubernetes,

@@ -33,6 +33,7 @@ enum Servers {
     /// PostgreSQL behind a pooler, Consul behind an agent.
     Between,
     Redis,
+    Clouds,
 }
 
 /// The ending that the case must have.
@@ -107,6 +108,12 @@ impl Case {
         self
     }
 
+    /// The same for services in a cloud.
+    pub(crate) const fn of_clouds(mut self) -> Self {
+        self.servers = Servers::Clouds;
+        self
+    }
+
     /// The same for Redis.
     pub(crate) const fn of_redis(mut self) -> Self {
         self.servers = Servers::Redis;
@@ -124,6 +131,7 @@ impl Case {
             (Store::Remote(brand), Servers::Between) => {
                 matches!(brand, Brand::Consul | Brand::PostgreSql)
             }
+            (Store::Remote(brand), Servers::Clouds) => matches!(brand, Brand::DynamoDb),
             (Store::Remote(brand), Servers::Redis) => matches!(brand, Brand::Redis),
         }
     }

@@ -12,7 +12,7 @@ use elect_testkit::program::eventually;
 use elect_testkit::servers::Database as _;
 use elect_testkit::servers::kubernetes::Fault;
 use elect_testkit::servers::{
-    ApiServer, Consul, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Part, Place, Postgres,
+    ApiServer, Consul, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Moto, Part, Place, Postgres,
     Process, Redis, ZooKeeper, ZooKeeperSetup,
 };
 use nix::sys::signal::Signal;
@@ -22,6 +22,7 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brand {
     Consul,
+    DynamoDb,
     Etcd,
     ZooKeeper,
     Kubernetes,
@@ -43,6 +44,7 @@ impl Brand {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Consul => "Consul",
+            Self::DynamoDb => "DynamoDB",
             Self::Etcd => "etcd",
             Self::ZooKeeper => "ZooKeeper",
             Self::Kubernetes => "Kubernetes",
@@ -57,9 +59,12 @@ impl Brand {
         match self {
             Self::Etcd => Some(Frames::Grpc),
             Self::ZooKeeper => Some(Frames::Lengths),
-            Self::Consul | Self::Kubernetes | Self::MariaDb | Self::PostgreSql | Self::Redis => {
-                None
-            }
+            Self::Consul
+            | Self::DynamoDb
+            | Self::Kubernetes
+            | Self::MariaDb
+            | Self::PostgreSql
+            | Self::Redis => None,
         }
     }
 
@@ -87,7 +92,7 @@ impl Brand {
                 ..usual()
             })),
             Self::Kubernetes => Box::new(ApiServer::start_at(place)),
-            Self::MariaDb | Self::PostgreSql | Self::Redis => {
+            Self::DynamoDb | Self::MariaDb | Self::PostgreSql | Self::Redis => {
                 let setup = DatabaseSetup { place: place.clone(), ..DatabaseSetup::default() };
                 Box::new(self.database(&setup))
             }
@@ -97,6 +102,11 @@ impl Brand {
     /// The server of a store of rows.
     pub(crate) fn database(self, setup: &DatabaseSetup) -> Box<dyn DatabaseServer> {
         match self {
+            Self::DynamoDb => {
+                let server = Moto::start_as(setup);
+                server.create_here();
+                Box::new(server)
+            }
             Self::MariaDb => Box::new(MariaDb::start_as(setup)),
             Self::PostgreSql => Box::new(Postgres::start_as(setup)),
             Self::Redis => {
@@ -137,6 +147,7 @@ impl Brand {
             Self::ZooKeeper => Part::of_zookeeper(setup.members, setup.tick, &setup.lines),
             // One of its own starts at once.
             Self::Kubernetes => None,
+            Self::DynamoDb => Moto::part(),
             Self::MariaDb => Part::of_mariadb(),
             Self::PostgreSql => Part::of_postgres(),
             Self::Redis => {
@@ -153,6 +164,7 @@ impl Brand {
             Self::Consul => {
                 format!("consul://elect:{}@{}", Consul::token("elect"), all.join(","))
             }
+            Self::DynamoDb => Moto::url(addresses[0], "", "elect"),
             Self::Etcd => format!("etcd://{}", all.join(",")),
             Self::ZooKeeper => format!("zk://{}", all.join(",")),
             Self::Kubernetes => url_of_leases(addresses[0]),
@@ -239,6 +251,7 @@ impl Home {
         let url = self.brand.url(&[way]);
         match (&self.part, self.brand) {
             (None, _) => url,
+            (Some(part), Brand::DynamoDb) => Moto::url(way, "", &part.name),
             (Some(part), Brand::MariaDb) => format!("{url}?table={}", part.name),
             (Some(part), Brand::PostgreSql) => format!("{url}?schema={}", part.name),
             (Some(part), Brand::Redis) => format!("{url}?prefix={}", part.name),
@@ -278,6 +291,11 @@ pub(crate) trait Cluster: Send {
     /// Starts an agent that passes requests on to the members.
     fn agent(&self) -> Consul {
         panic!("it has no agents");
+    }
+
+    /// The service in a cloud that it is.
+    fn cloud(&self) -> &dyn DatabaseServer {
+        panic!("it is in no cloud");
     }
 
     /// The API server that it is.
@@ -356,6 +374,19 @@ impl Cluster for Box<dyn DatabaseServer> {
 
     fn leader(&self) -> usize {
         0
+    }
+
+    fn heal(&mut self) {
+        if self.process().is_alive() {
+            self.process().signal(Signal::SIGCONT);
+        } else {
+            self.process().restart();
+        }
+        self.end_fault();
+    }
+
+    fn cloud(&self) -> &dyn DatabaseServer {
+        &**self
     }
 }
 

@@ -3,7 +3,7 @@
 use elect_testkit::fault::{Cgroup, Network, Outcome, TcpProxy, Traced};
 use elect_testkit::oracle::{Flag, Run};
 use elect_testkit::program::children;
-use elect_testkit::servers::Place;
+use elect_testkit::servers::{DatabaseServer, Place};
 
 use super::between::Between;
 use super::cluster::Cluster;
@@ -148,6 +148,11 @@ impl Duel {
 
     pub(crate) fn api_server(&mut self) -> &mut ApiServer {
         self.cluster().api_server()
+    }
+
+    /// The service in a cloud.
+    pub(crate) fn cloud(&mut self) -> &dyn DatabaseServer {
+        self.cluster().cloud()
     }
 
     pub(crate) fn rows(&mut self) -> &mut Rows {

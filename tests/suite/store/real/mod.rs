@@ -6,6 +6,7 @@ mod birth;
 pub(crate) mod case;
 pub(crate) mod cases;
 mod checks;
+mod clouds;
 mod cluster;
 mod crowd;
 mod cut_off;
@@ -59,6 +60,7 @@ macro_rules! faults {
         on rows, for long: $($long:ident)*;
         behind another: $($behind:ident)*;
         on redis: $($redis:ident)*;
+        in clouds: $($cloud:ident)*;
         a sample on rows: $($sample:ident)*;
     ) => {
         mod etcd {
@@ -80,6 +82,11 @@ macro_rules! faults {
             $(#[test] fn $several() { super::survive(super::CONSUL, stringify!($several)); })*
             faults! { @deep CONSUL $($any)* $($remote)* $($several)* $($behind)* }
         }
+        mod dynamodb {
+            $(#[test] fn $sample() { super::survive(super::DYNAMODB, stringify!($sample)); })*
+            $(#[test] fn $cloud() { super::survive(super::DYNAMODB, stringify!($cloud)); })*
+            faults! { @deep DYNAMODB $($any)* $($remote)* $($cloud)* }
+        }
         mod mariadb {
             $(#[test] fn $sample() { super::survive(super::MARIADB, stringify!($sample)); })*
             faults! { @deep MARIADB $($any)* $($remote)* $($row)* $($long)* }
@@ -100,25 +107,28 @@ macro_rules! faults {
 
         #[test]
         fn every_fault_has_its_tests() {
-            let about = |stores: [bool; 7]| -> Vec<_> {
-                let all = [Store::File, CONSUL, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS];
+            let about = |stores: [bool; 8]| -> Vec<_> {
+                let all =
+                    [Store::File, DYNAMODB, CONSUL, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS];
                 let is_meant = |case: &&case::Case| all.map(|it| case.is_about(it)) == stores;
                 cases().filter(is_meant).map(|case| case.name).collect()
             };
-            assert_eq!(about([true; 7]), [$(stringify!($any)),*]);
-            assert_eq!(about([false, true, true, true, true, true, true]), [$(stringify!($remote)),*]);
-            assert_eq!(about([false, true, true, false, false, false, false]), [$(stringify!($several)),*]);
-            assert_eq!(about([false, false, false, true, false, false, false]), [$(stringify!($api)),*]);
+            assert_eq!(about([true; 8]), [$(stringify!($any)),*]);
+            assert_eq!(about([false, true, true, true, true, true, true, true]), [$(stringify!($remote)),*]);
+            assert_eq!(about([false, false, true, true, false, false, false, false]), [$(stringify!($several)),*]);
+            assert_eq!(about([false, false, false, false, true, false, false, false]), [$(stringify!($api)),*]);
             let rows = [$(stringify!($row),)* $(stringify!($long)),*];
-            assert_eq!(about([false, false, false, false, true, true, true]), rows);
-            assert_eq!(about([false, true, false, false, false, true, false]), [$(stringify!($behind)),*]);
-            assert_eq!(about([false, false, false, false, false, false, true]), [$(stringify!($redis)),*]);
+            assert_eq!(about([false, false, false, false, false, true, true, true]), rows);
+            assert_eq!(about([false, false, true, false, false, false, true, false]), [$(stringify!($behind)),*]);
+            assert_eq!(about([false, false, false, false, false, false, false, true]), [$(stringify!($redis)),*]);
+            assert_eq!(about([false, true, false, false, false, false, false, false]), [$(stringify!($cloud)),*]);
             assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(ZOOKEEPER)));
         }
     };
 }
 
 const CONSUL: Store = Store::Remote(Brand::Consul);
+const DYNAMODB: Store = Store::Remote(Brand::DynamoDb);
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
 const MARIADB: Store = Store::Remote(Brand::MariaDb);
@@ -128,7 +138,7 @@ const KUBERNETES: Store = Store::Remote(Brand::Kubernetes);
 
 /// All faults of the table.
 pub(crate) fn cases() -> impl Iterator<Item = &'static case::Case> {
-    cases::CASES.iter().chain(outages::OUTAGES).chain(rows::ROWS)
+    cases::CASES.iter().chain(outages::OUTAGES).chain(rows::ROWS).chain(clouds::CLOUDS)
 }
 
 faults! {
@@ -231,6 +241,16 @@ faults! {
     slot_moved
     flushed
     server_started_again_with_nothing
+    ;
+    in clouds:
+    cloud_writes_done_and_failed
+    some_cloud_writes_done_and_failed
+    cloud_writes_late
+    cloud_throttles
+    cloud_throttles_some
+    credentials_expire
+    credentials_expire_for_a_moment
+    cloud_answers_from_the_past
     ;
     a sample on rows:
     all_stopped

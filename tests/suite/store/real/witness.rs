@@ -122,6 +122,9 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     if url.starts_with(elect_consul::SCHEME) {
         return watch_rows(elect_consul::table(url).expect("a good URL"), id, seen, over);
     }
+    if url.starts_with(elect_dynamodb::SCHEME) {
+        return watch_rows(elect_dynamodb::table(url).expect("a good URL"), id, seen, over);
+    }
     if url.starts_with(elect_redis::SCHEME) {
         return watch_rows(elect_redis::table(url).expect("a good URL"), id, seen, over);
     }

@@ -1,6 +1,7 @@
 //! Answers of stores that refuse, and of servers that are no store, and elect's reaction in each state of a candidate.
 //! The page `refusals` has the results: with `ELECT_WRITE_MANUAL` in the environment the tests write it.
 
+mod dynamodb;
 mod front;
 mod seen;
 mod stores;
@@ -28,8 +29,17 @@ pub(super) const ANSWERS: [&str; 13] = [
     "foreign bytes",
     "silence",
 ];
-const COLUMNS: [&str; 8] =
-    ["etcd", "ZooKeeper", "Kubernetes", "PostgreSQL", "MariaDB", "Redis", "Consul", "local disk"];
+const COLUMNS: [&str; 9] = [
+    "etcd",
+    "ZooKeeper",
+    "Kubernetes",
+    "PostgreSQL",
+    "MariaDB",
+    "Redis",
+    "Consul",
+    "DynamoDB",
+    "local disk",
+];
 
 /// A store that is well, and what makes it give an answer, and takes that back.
 pub(super) struct Refuser {
@@ -158,6 +168,11 @@ fn redis_refuses_as_the_page_has_it() {
 #[test]
 fn consul_refuses_as_the_page_has_it() {
     the_page_has("Consul", stores::consul());
+}
+
+#[test]
+fn dynamodb_refuses_as_the_page_has_it() {
+    the_page_has("DynamoDB", dynamodb::dynamodb());
 }
 
 #[test]

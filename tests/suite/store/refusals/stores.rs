@@ -22,15 +22,15 @@ use crate::store::full::fill;
 /// The address of a store, the protocol for TLS to agree on, and a function from an address to a URL. The function
 /// takes the file of an authority if the way there is by TLS. The last is the authority of the server's own
 /// certificate, if it has one.
-struct Plain<'a> {
-    target: SocketAddr,
-    protocol: &'a [u8],
-    url: &'a dyn Fn(SocketAddr, Option<&Path>) -> String,
-    own: Option<Arc<Authority>>,
+pub(super) struct Plain<'a> {
+    pub(super) target: SocketAddr,
+    pub(super) protocol: &'a [u8],
+    pub(super) url: &'a dyn Fn(SocketAddr, Option<&Path>) -> String,
+    pub(super) own: Option<Arc<Authority>>,
 }
 
 /// Returns the stages that need nothing of the store.
-fn on_the_way(plain: Plain<'_>) -> Vec<Refuser> {
+pub(super) fn on_the_way(plain: Plain<'_>) -> Vec<Refuser> {
     let Plain { target, protocol, url, own } = plain;
     let bare = |address| url(address, None);
     let mut all = vec![
@@ -70,7 +70,7 @@ fn on_the_way(plain: Plain<'_>) -> Vec<Refuser> {
 }
 
 /// All of them live as long as the last stage that has them.
-fn keep(mut stages: Vec<Refuser>, what: impl Send + Sync + 'static) -> Vec<Refuser> {
+pub(super) fn keep(mut stages: Vec<Refuser>, what: impl Send + Sync + 'static) -> Vec<Refuser> {
     let what = Arc::new(what);
     for stage in &mut stages {
         let kept = std::mem::replace(&mut stage.keeps, Box::new(()));

@@ -1,0 +1,77 @@
+//! What an administrator does: creating the table, and reading what `elect doctor` says of it.
+
+use std::sync::Arc;
+
+use elect_api::{ErrorKind, Finding, Severity};
+use elect_record::table::{Key, Table};
+use elect_testkit::oracle::now;
+use elect_testkit::run;
+use elect_testkit::servers::{Database as _, DatabaseServer as _, DatabaseSetup, Moto};
+use serde_json::json;
+
+use crate::table;
+
+const ROW: Key<'static> = Key { election: "a", document: Key::LEADER };
+
+async fn findings(table: &impl Table) -> Vec<Finding> {
+    let examination = table.examine(Arc::new(now)).await.expect("an examination");
+    assert!(examination.endpoints.iter().all(|endpoint| endpoint.answer.is_ok()));
+    examination.findings
+}
+
+fn says(findings: &[Finding], severity: Severity, words: &[&str]) {
+    let is_it = |it: &&Finding| {
+        let said = format!("{} {}", it.what, it.way_out);
+        it.severity == severity && words.iter().all(|word| said.contains(word))
+    };
+    assert!(findings.iter().any(|it| is_it(&it)), "{words:?}: {findings:?}");
+}
+
+#[test]
+fn a_missing_table_is_named_and_created_once() {
+    run("a creation", async {
+        let server = Moto::start_as(&DatabaseSetup::default());
+        let url = Moto::url(server.address(), "elect", "elections");
+        let ours = table(&url);
+        let error = ours.get(ROW).await.expect_err("there is none");
+        assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        assert!(error.to_string().contains("elect doctor --create"), "{error}");
+        let missing = ["no table elections in eu-west-1", "aws dynamodb create-table --region"];
+        says(&findings(&ours).await, Severity::Error, &missing);
+        let made = ours.create().await.expect("the right to make it");
+        assert_eq!(made.as_deref(), Some("the table elections in eu-west-1"));
+        assert_eq!(ours.create().await.expect("it is there"), None);
+        ours.get(ROW).await.expect("an answer");
+        let table = server.try_ask("DescribeTable", &json!({"TableName": "elections"}));
+        let table = &table.expect("a table")["Table"];
+        assert_eq!(table["BillingModeSummary"]["BillingMode"], "PAY_PER_REQUEST");
+        assert_eq!(table["DeletionProtectionEnabled"], true);
+        assert!(findings(&ours).await.is_empty(), "{:?}", findings(&ours).await);
+    });
+}
+
+/// A table that other programs made for themselves, and one that any fault may hit.
+#[test]
+fn what_is_wrong_with_a_table_is_named() {
+    run("an examination", async {
+        let server = Moto::start_as(&DatabaseSetup::default());
+        let key = json!([{"AttributeName": "key", "KeyType": "HASH"}]);
+        let other = json!({
+            "TableName": "other", "BillingMode": "PROVISIONED", "KeySchema": key,
+            "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+            "AttributeDefinitions": [{"AttributeName": "key", "AttributeType": "S"}],
+        });
+        server.try_ask("CreateTable", &other).expect("a table");
+        let theirs = table(&Moto::url(server.address(), "elect", "other"));
+        let found = findings(&theirs).await;
+        says(&found, Severity::Error, &["other keys", "a table of its own"]);
+        says(&found, Severity::Note, &["fixed capacity"]);
+        says(&found, Severity::Note, &["may be deleted"]);
+        let error = theirs.prepare().await.expect_err("another table");
+        assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        server.fault(&json!({
+            "of": ["DescribeTable"], "status": 400, "name": "AccessDeniedException", "done": "never",
+        }));
+        says(&findings(&theirs).await, Severity::Warning, &["dynamodb:DescribeTable"]);
+    });
+}

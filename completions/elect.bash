@@ -329,7 +329,7 @@ _elect() {
             return 0
             ;;
         elect__subcmd__doctor)
-            opts="-b -o -h --backend --output --config --profile --help"
+            opts="-b -o -h --backend --create --output --config --profile --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1545,7 +1545,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul mariadb postgresql redis" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb postgresql redis" -- "${cur}"))
                     return 0
                     ;;
                 --members)
@@ -1669,7 +1669,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul mariadb postgresql redis" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb postgresql redis" -- "${cur}"))
                     return 0
                     ;;
                 --members)
@@ -1777,7 +1777,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul mariadb postgresql redis" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb postgresql redis" -- "${cur}"))
                     return 0
                     ;;
                 --members)

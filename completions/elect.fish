@@ -55,7 +55,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'El
 complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l priority -d 'Priority; the highest leads next' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l preempt-after -d 'Time to wait before preempting [default: 30s]' -r
-complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s, in DynamoDB 60s]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l max-clock-drift -d 'Largest difference in clock speed [default: 10%]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l lock-delay -d 'Delay before leading after a crash [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l http -d 'Serve status, probes and metrics over HTTP' -r -f
@@ -116,7 +116,7 @@ complete -c elect -n "__fish_elect_using_subcommand sidecar" -s b -l backend -d 
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l priority -d 'Priority; the highest leads next' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt-after -d 'Time to wait before preempting [default: 30s]' -r
-complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s]' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s, in DynamoDB 60s]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l max-clock-drift -d 'Largest difference in clock speed [default: 10%]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l lock-delay -d 'Delay before leading after a crash [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l http -d 'Serve status, probes and metrics over HTTP' -r -f
@@ -243,6 +243,7 @@ json\t'For programs; stable'
 yaml\t'For programs; the same keys as JSON'"
 complete -c elect -n "__fish_elect_using_subcommand doctor" -l config -d 'Configuration file to read instead of the usual ones' -r -F
 complete -c elect -n "__fish_elect_using_subcommand doctor" -l profile -d 'Profile of the configuration file to use' -r -f -a "(__elect_names profiles)"
+complete -c elect -n "__fish_elect_using_subcommand doctor" -l create -d 'Create what holds the elections, if it is missing'
 complete -c elect -n "__fish_elect_using_subcommand doctor" -s h -l help -d 'Print this help'
 complete -c elect -n "__fish_elect_using_subcommand selftest" -s b -l backend -d 'Store to test' -r -f
 complete -c elect -n "__fish_elect_using_subcommand selftest" -l ttl -d 'Length of the leases [default: 5s]' -r
@@ -267,6 +268,7 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
 kubernetes\t'Leases that the candidates judge by their own clocks'
 consul\t'The same, in its keys'
+dynamodb\t'The same, in a table'
 mariadb\t'The same, in a table'
 postgresql\t'The same, in a table'
 redis\t'The same, in its keys'"
@@ -292,6 +294,7 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
 kubernetes\t'Leases that the candidates judge by their own clocks'
 consul\t'The same, in its keys'
+dynamodb\t'The same, in a table'
 mariadb\t'The same, in a table'
 postgresql\t'The same, in a table'
 redis\t'The same, in its keys'"
@@ -325,6 +328,7 @@ complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_su
 zookeeper\t'Sessions, which ZooKeeper ends tick by tick'
 kubernetes\t'Leases that the candidates judge by their own clocks'
 consul\t'The same, in its keys'
+dynamodb\t'The same, in a table'
 mariadb\t'The same, in a table'
 postgresql\t'The same, in a table'
 redis\t'The same, in its keys'"

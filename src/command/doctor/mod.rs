@@ -35,7 +35,7 @@ pub(super) fn doctor(
     let inherited = Inherited::take().context("cannot block signals")?;
     // The examination of the machine forks, so it comes before there is any thread.
     let machine = Machine::examine();
-    let report = match block_on(examine(&*store, (creates, log), machine, &inherited))? {
+    let report = match block_on(examine(&*store, creates, machine, &inherited))? {
         Ok(report) => report,
         Err(signal) => return Ok(ended_by(signal)),
     };
@@ -50,25 +50,27 @@ pub(super) fn doctor(
 /// Returns the report, or the signal that ended the examination.
 async fn examine(
     store: &dyn Store,
-    (creates, log): (bool, &Log),
+    creates: bool,
     machine: Machine,
     inherited: &Inherited,
 ) -> anyhow::Result<Result<DoctorReport, i32>> {
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
+    let mut created = None;
     if creates {
         let made = tokio::select! {
             made = store.create() => made?,
             signal = interruption(&incoming) => return Ok(Err(signal)),
         };
-        match made {
-            Some(what) => log.info(format_args!("created {what}")),
-            None => log.info("nothing has to be created"),
-        }
+        created = Some(match made {
+            Some(what) => Finding::note(format!("created {what}"), "candidates can run now"),
+            None => Finding::note("nothing had to be created", "leave --create out"),
+        });
     }
     let mut examination = tokio::select! {
         examination = store.examine(Arc::new(guard::now)) => examination?,
         signal = interruption(&incoming) => return Ok(Err(signal)),
     };
+    examination.findings.extend(created);
     expect_an_answer(&store.profile().location, &examination.endpoints)?;
     let trips = examination.endpoints.iter().filter_map(|endpoint| endpoint.answer.as_ref().ok());
     let slowest = trips.map(|answer| answer.round_trip).max().unwrap_or_default();

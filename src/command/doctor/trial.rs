@@ -8,7 +8,6 @@ use elect_api::{
 };
 use tokio::time::{sleep, timeout};
 
-use crate::election::timing::TimingOptions;
 use crate::report::{self, RightReport};
 use crate::{config, guard};
 

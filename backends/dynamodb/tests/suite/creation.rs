@@ -55,23 +55,29 @@ fn a_missing_table_is_named_and_created_once() {
 fn what_is_wrong_with_a_table_is_named() {
     run("an examination", async {
         let server = Moto::start_as(&DatabaseSetup::default());
-        let key = json!([{"AttributeName": "key", "KeyType": "HASH"}]);
-        let other = json!({
-            "TableName": "other", "BillingMode": "PROVISIONED", "KeySchema": key,
-            "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
-            "AttributeDefinitions": [{"AttributeName": "key", "AttributeType": "S"}],
-        });
-        server.try_ask("CreateTable", &other).expect("a table");
-        let theirs = table(&Moto::url(server.address(), "elect", "other"));
-        let found = findings(&theirs).await;
-        says(&found, Severity::Error, &["other keys", "a table of its own"]);
-        says(&found, Severity::Note, &["fixed capacity"]);
-        says(&found, Severity::Note, &["may be deleted"]);
+        let make = |name: &str, keys: [&str; 2]| {
+            let [key, sort] = keys;
+            let attribute = |name| json!({"AttributeName": name, "AttributeType": "S"});
+            let made = json!({
+                "TableName": name, "BillingMode": "PROVISIONED",
+                "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}],
+                "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+                "AttributeDefinitions": [attribute(key), attribute(sort)],
+            });
+            server.try_ask("CreateTable", &made).expect("a table");
+            table(&Moto::url(server.address(), "elect", name))
+        };
+        let theirs = make("other", ["job", "document"]);
         let error = theirs.prepare().await.expect_err("another table");
         assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        assert!(error.to_string().contains("a table of its own"), "{error}");
+        let ours = make("ours", ["election", "document"]);
+        let found = findings(&ours).await;
+        says(&found, Severity::Note, &["fixed capacity"]);
+        says(&found, Severity::Note, &["may be deleted"]);
         server.fault(&json!({
             "of": ["DescribeTable"], "status": 400, "name": "AccessDeniedException", "done": "never",
         }));
-        says(&findings(&theirs).await, Severity::Warning, &["dynamodb:DescribeTable"]);
+        says(&findings(&ours).await, Severity::Warning, &["dynamodb:DescribeTable"]);
     });
 }

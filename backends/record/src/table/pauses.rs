@@ -39,11 +39,11 @@ pub(super) fn bill(store: &Profile) -> Option<Finding> {
     let dollars = millions(writes, price.writes) + millions(reads, price.reads);
     let Price { listed, .. } = price;
     let what = format!(
-        "a leader and {WAITERS} waiting candidates with the usual TTL of {} s make about {:.0},000 writes and {:.0},000 \
-         reads in 30 days: {dollars:.2} US dollars at list price ({listed})",
+        "a leader and {WAITERS} waiting candidates with the usual TTL of {} s make about {:.2} million writes and {:.2} \
+         million reads in 30 days: {dollars:.2} US dollars at list price ({listed})",
         store.usual_ttl.as_secs(),
-        writes / 1e3,
-        reads / 1e3,
+        writes / 1e6,
+        reads / 1e6,
     );
     Some(Finding::note(what, "a longer --ttl makes fewer writes"))
 }
@@ -69,9 +69,9 @@ mod tests {
         let price = Some(Price { writes: 625, reads: 125, listed: "somewhere" });
         let billed = Profile { price, usual_ttl: Duration::from_secs(60), ..free };
         let said = bill(&billed).expect("a bill").what;
-        assert!(said.contains("259,000 writes and 1,814,000 reads"), "{said}");
+        assert!(said.contains("0.26 million writes and 1.81 million reads"), "{said}");
         assert!(said.contains("0.39 US dollars at list price (somewhere)"), "{said}");
         let queue = Profile { order: Order::Queue, ..billed };
-        assert!(bill(&queue).expect("a bill").what.contains("778,000 writes"));
+        assert!(bill(&queue).expect("a bill").what.contains("0.78 million writes"));
     }
 }

@@ -251,7 +251,8 @@ impl<const PROGRAM: usize> Database for Servers<PROGRAM> {
     }
 
     fn empty(server: SocketAddr, name: &str) {
-        let ask = |operation, question| asked(&Place::here(), server, operation, question);
+        let ask =
+            |operation: &str, question: &Value| asked(&Place::here(), server, operation, question);
         let found = ask("Scan", &json!({"TableName": name})).expect("items");
         for item in found["Items"].as_array().expect("items") {
             if item["election"]["S"] != "-" {

@@ -65,11 +65,11 @@ pub(crate) const CLOUDS: &[Case] = &[
     .of_clouds(),
     case(
         "cloud_answers_from_the_past",
-        "60 reads answered from the past, TERM",
+        "60 some reads answered from the past, TERM",
         ALONE,
         Ending::Resigns,
         |duel| {
-            duel.cloud().fault(&json!({"of": READS, "past": true}));
+            duel.cloud().fault(&json!({"of": READS, "past": true, "times": 5 * SOME}));
             send(duel.wrapper, Signal::SIGTERM);
         },
     )

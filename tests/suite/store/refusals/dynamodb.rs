@@ -16,7 +16,7 @@ const ERRORS: [(&str, &str); 3] = [
 
 pub(super) fn dynamodb() -> Vec<Refuser> {
     let server = Moto::start_as(&DatabaseSetup::default());
-    let target = DatabaseServer::address(&server);
+    let target = server.address();
     let url = |address: SocketAddr, ca: Option<&Path>| {
         let plain = Moto::url(address, "elect", "PLACE");
         match ca {
@@ -30,7 +30,8 @@ pub(super) fn dynamodb() -> Vec<Refuser> {
         Moto::create(target, &format!("place{number}"));
     }
     all.extend(ERRORS.map(|(answer, name)| {
-        let server = Moto::start();
+        let server = Moto::start_as(&DatabaseSetup::default());
+        server.create_here();
         let url = Moto::url(server.address(), "elect", "elect");
         let server = Arc::new(Mutex::new(server));
         let other = Arc::clone(&server);

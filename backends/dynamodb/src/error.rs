@@ -114,6 +114,9 @@ impl elect_remote::Refusal for Refusal {
         };
         let is = |names: &[&str]| names.contains(&name);
         let (kind, advice) = match status {
+            502..=504 if name.is_empty() => {
+                (Unreachable, "a balancer or a proxy before DynamoDB reports it unavailable")
+            }
             500.. => (Unreachable, ""),
             _ if name.is_empty() => {
                 (Unreachable, "another program answers in the place of DynamoDB: see the endpoint")
@@ -142,8 +145,8 @@ impl elect_remote::Refusal for Refusal {
             _ => (Unfit, ""),
         };
         let named = if name.is_empty() { format!("HTTP {status}") } else { name.to_owned() };
-        let said = if message.is_empty() { "no words" } else { message };
-        let mut error = Error::new(kind, what).because(format!("{said} ({named})"));
+        let said = if message.is_empty() { named } else { format!("{message} ({named})") };
+        let mut error = Error::new(kind, what).because(said);
         if !advice.is_empty() {
             error = error.and(advice);
         }

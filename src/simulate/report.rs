@@ -151,6 +151,9 @@ pub struct TtlRow {
     /// The standard error of that number. If no loss was seen, it is an upper bound that the true number exceeds in one
     /// of twenty cases.
     pub lost_error: f64,
+    /// The list price in US dollars of a leader and two waiting candidates in thirty days; `None` if requests cost
+    /// nothing.
+    pub dollars_monthly: Option<f64>,
 }
 
 /// The report of `elect simulate ttl`.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use elect_api::{Cadence, Order, Price};
+use elect_record::table::Bill;
 use elect_simulation::{
     End, Fault, History, Network, PerMillion, Progress, Scenario, Target, Times, Trial, over,
 };
@@ -10,7 +12,7 @@ use elect_simulation::{
 use super::args::{LeaseArgs, NetworkArgs, NodeName, Outage, TtlArgs, share};
 use super::judged::ratio;
 use super::picture::{Frontier, Point, Report, Section};
-use super::plan::{Cast, Leased, between_those, leases, store};
+use super::plan::{Cast, Leased, between_those, leases, price, store};
 use super::report::{Ms, Percentiles, TtlAdviceReport, TtlRow, one_of};
 use super::{Theatre, open_files, present, report};
 use crate::report::Table;
@@ -21,6 +23,8 @@ const TTLS: [u64; 15] = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 18
 const SETTLED: Duration = Duration::from_secs(10);
 /// How long a run looks for a lost leadership without an outage, in TTLs.
 const QUIET: u32 = 10;
+/// The waiting candidates of whose requests the price is told.
+const WAITERS: u32 = 2;
 /// Thirty days, in seconds.
 const MONTH: f64 = 30.0 * 86_400.0;
 /// The outages that count as usual if none are given: 2 s twice a day, 10 s once a week, a minute once a year.
@@ -48,7 +52,9 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     for (lease, in_trouble) in &leases {
         let ttl = lease.setup.options.ttl;
         let loss = share(args.loss)?;
-        let case = Case { lease, in_trouble, networks: &networks, outages, loss, seed, runs };
+        let price = price(args.network.store);
+        let case =
+            Case { lease, in_trouble, networks: &networks, outages, loss, price, seed, runs };
         let what = format!("a TTL of {}", humantime::format_duration(ttl));
         let all = runs * (3 + outages.len() as u64);
         let row = theatre.play(&what, all, |progress| case.row(progress))?;
@@ -90,6 +96,7 @@ struct Case<'a> {
     networks: &'a [Network; 2],
     outages: &'a [Outage],
     loss: PerMillion,
+    price: Option<(Price, Order)>,
     seed: u64,
     runs: u64,
 }
@@ -135,6 +142,9 @@ impl Case<'_> {
             failover_with_store_ms: Percentiles::of(&with_store),
             lost_monthly: monthly,
             lost_error: variance.sqrt(),
+            dollars_monthly: self.price.map(|(price, order)| {
+                Bill::of_month(price, Cadence::RECORD, order, ttl, WAITERS).dollars
+            }),
         })
     }
 
@@ -188,10 +198,12 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
     };
     let headings =
         ["TTL", "GRACE", "RENEWED EACH", "FAIL-OVER", "99 %", "WITH STORE", "LOST A MONTH"];
+    let is_billed = figures.ttls.iter().any(|row| row.dollars_monthly.is_some());
+    let headings = [&headings[..], &["DOLLARS A MONTH"][..usize::from(is_billed)]].concat();
     let mut table = Table::new(&headings).without(&["RENEWED EACH", "99 %", "GRACE", "WITH STORE"]);
     for row in &figures.ttls {
         let failover = row.failover_ms.as_ref();
-        table.row([
+        let cells = [
             span(row.ttl_ms),
             span(row.kill_grace_ms),
             span(row.renew_ms),
@@ -199,7 +211,9 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
             one_of(failover, |times| times.p99),
             one_of(row.failover_with_store_ms.as_ref(), |times| times.median),
             lost(row),
-        ]);
+        ];
+        let dollars = row.dollars_monthly.map(|dollars| format!("{dollars:.2}"));
+        table.row(cells.into_iter().chain(dollars));
     }
     let points = figures.ttls.iter().filter_map(|row| {
         let failover = row.failover_ms?.median.0;
@@ -244,12 +258,19 @@ fn picture(args: &TtlArgs, outages: &[Outage], figures: &TtlAdviceReport) -> Rep
         if args.outage.is_empty() { ", which is assumed: give yours with --outage" } else { "" },
         figures.runs
     );
+    let billed = price(args.network.store).filter(|_| is_billed).map(|(price, _)| {
+        format!(
+            " Dollars are those of a leader and {WAITERS} waiting candidates in 30 days at list price ({}).",
+            price.listed
+        )
+    });
     let sections = vec![
         Section::Text(format!("{advice}\n\n{about}")),
         Section::Table(
             "Fail-over is from the crash of a leader's machine; with the store where the one that leads the store crashes \
              at once with it."
-                .to_owned(),
+                .to_owned()
+                + &billed.unwrap_or_default(),
             table,
         ),
         Section::Frontier(frontier),

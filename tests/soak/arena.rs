@@ -51,6 +51,7 @@ impl fmt::Display for Backend {
         f.write_str(match self {
             Self::File => "file",
             Self::Remote(Brand::Consul) => "consul",
+            Self::Remote(Brand::DynamoDb) => "dynamodb",
             Self::Remote(Brand::Etcd) => "etcd",
             Self::Remote(Brand::ZooKeeper) => "zookeeper",
             Self::Remote(Brand::Kubernetes) => "kubernetes",

@@ -44,13 +44,17 @@ mod profile;
 mod session;
 mod table;
 
-use elect_api::{Error, Store, StoreKind};
+use elect_api::{Error, Price, Store, StoreKind};
 use elect_record::RecordStore;
 use elect_record::table::TableDocuments;
 use elect_remote::Product;
 
 /// The scheme of this store's URLs.
 pub const SCHEME: &str = "dynamodb";
+
+/// The price of requests to a table on demand, with items below a kilobyte and consistent reads.
+pub const PRICE: Price =
+    Price { writes: 625, reads: 125, listed: "us-east-1, on demand, 1 November 2024" };
 
 /// The words of messages about this kind of store.
 const PRODUCT: Product = Product {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Clock, Error, ErrorKind, Examination, Price, Profile, StoreId};
+use elect_api::{Clock, Error, ErrorKind, Examination, Profile, StoreId};
 use elect_record::table::{Body, Epoch, Found, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::error::{CONDITION, Failure};
 use crate::item::{self, CELLS, DOCUMENT, ELECTION, HEAD, PARCEL, TAG};
 use crate::session::{ID, Operation, Session, TableName};
-use crate::{creation, examine};
+use crate::{PRICE, creation, examine};
 
 /// The most bytes of cells in a row. With the head, the keys and the names, it stays below the kilobyte that is billed.
 const SHORT: usize = 400;
@@ -22,10 +22,6 @@ const SHORT: usize = 400;
 const PARCELS: &str = "cells-";
 /// The default TTL: a lease of 15 s costs four times as much.
 const USUAL_TTL: Duration = Duration::from_secs(60);
-/// The price of a table on demand, with items below a kilobyte and consistent reads.
-const PRICE: Price =
-    Price { writes: 625, reads: 125, listed: "us-east-1, on demand, 1 November 2024" };
-
 /// How often a row is read whose cells are replaced meanwhile.
 const READS: usize = 5;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use elect_api::{Cadence, Lease};
+use elect_api::{Cadence, Lease, Order, Price};
 use elect_simulation::replicas::Replicas;
 use elect_simulation::{Delay, Election};
 use elect_system::path;
@@ -96,6 +96,16 @@ const fn facts(kind: Simulated) -> (&'static str, Cadence) {
         Simulated::MariaDb => ("MariaDB", Cadence::RECORD),
         Simulated::PostgreSql => ("PostgreSQL", Cadence::RECORD),
         Simulated::Redis => ("Redis", Cadence::RECORD),
+    }
+}
+
+/// What requests to this kind of store cost, and in which order its candidates lead by default; `None` if they cost
+/// nothing.
+pub const fn price(kind: Simulated) -> Option<(Price, Order)> {
+    match kind {
+        #[cfg(feature = "cloud")]
+        Simulated::DynamoDb => Some((elect_dynamodb::PRICE, Order::Race)),
+        _ => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Stores and what goes wrong in them: faults, refusals, foreign writers.
 
+mod amazon;
 pub(crate) mod balanced;
 mod divided;
 mod doorway;

@@ -16,8 +16,6 @@ use crate::{
     Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
 };
 
-/// The pause between the first two looks at a row that may change.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The first pause after a wake without news, where candidates look again and again. The connection of a leader that
 /// dies ends a moment before its guardian gives the lease up.
 const PAUSE_AFTER_WAKE: Duration = Duration::from_millis(25);
@@ -181,7 +179,7 @@ impl<T: Table> TableDocuments<T> {
         let row = (election.clone(), name);
         let last = |known: &mut Known| known.rows.get(&row).cloned();
         let heard = || is_of(self.table.heard(key(election, &key_of)));
-        let mut first = FIRST_PAUSE;
+        let mut first = self.pauses.first;
         // Only a leader or a waiter waits for changes of a row of its own.
         let is_ours = self.with(last).is_some_and(|seen| seen.is_ours);
         if !self.table.tells() && (is_lazy || is_ours) {
@@ -446,7 +444,7 @@ impl<T: Table> Documents for TableDocuments<T> {
             Ok(is_enough)
         };
         let range = Range::Candidates(election.as_str());
-        self.watch(range, FIRST_PAUSE, || self.table.changed(range), look).await
+        self.watch(range, self.pauses.first, || self.table.changed(range), look).await
     }
 
     async fn prepare(&self) -> Result<(), Error> {
@@ -463,7 +461,7 @@ impl<T: Table> Documents for TableDocuments<T> {
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {
         let mut examination = self.table.examine(clock).await?;
-        examination.findings.extend(pauses::bill(&self.table.profile()));
+        examination.findings.extend(pauses::note(&self.table.profile()));
         Ok(examination)
     }
 }

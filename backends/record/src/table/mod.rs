@@ -48,6 +48,7 @@ use elect_api::{Clock, Error, ErrorKind, Examination, Profile};
 
 pub use self::documents::TableDocuments;
 pub use self::memory::MemoryTable;
+pub use self::pauses::Bill;
 
 /// The longest lease in a table that may lose acknowledged writes. A forgotten leader leads no longer than this.
 pub const LONGEST_LEASE: Duration = Duration::from_secs(60);

@@ -7,6 +7,8 @@ use elect_api::{Cadence, Finding, Lease, Order, Price, Profile};
 /// The pauses between two looks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pauses {
+    /// The first one, at a row that may change. The others grow from it.
+    pub(super) first: Duration,
     /// The longest one.
     pub(super) longest: Duration,
     /// The pause before each look at a row of one's own, and before each look for requests.
@@ -16,13 +18,21 @@ pub(super) struct Pauses {
 /// With 4 s, the next candidate would follow the leader of a lease of 60 s after 2.4 s in the mean, and not after
 /// 0.8 s. With leases of 15 s, refreshes come before the pauses are so long. They come before a lazy look as well, and
 /// show the change first, as a rule.
-const FREE: Pauses = Pauses { longest: Duration::from_secs(1), lazy: Duration::from_secs(4) };
+const FREE: Pauses = Pauses {
+    first: Duration::from_millis(250),
+    longest: Duration::from_secs(1),
+    lazy: Duration::from_secs(4),
+};
 /// Where each look is paid for. With the usual lease of 60 s, refreshes still come before a lazy look.
-const BILLED: Pauses = Pauses { longest: Duration::from_secs(4), lazy: Duration::from_secs(15) };
+const BILLED: Pauses = Pauses {
+    first: Duration::from_secs(2),
+    longest: Duration::from_secs(4),
+    lazy: Duration::from_secs(15),
+};
 
 /// The month of a bill.
 const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The waiting candidates of a bill.
+/// The waiting candidates of the bill of [`note`].
 const WAITERS: u32 = 2;
 
 impl Pauses {
@@ -31,30 +41,63 @@ impl Pauses {
     }
 }
 
+/// What a leader and the candidates that wait for it cost in 30 days.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bill {
+    /// The number of writes.
+    pub writes: f64,
+    /// The number of reads.
+    pub reads: f64,
+    /// The price of both in US dollars.
+    pub dollars: f64,
+}
+
+impl Bill {
+    /// The bill of an election with leases of this length, in which so many candidates wait.
+    pub fn of_month(
+        price: Price,
+        cadence: Cadence,
+        order: Order,
+        ttl: Duration,
+        waiters: u32,
+    ) -> Self {
+        let month = MONTH.as_secs_f64();
+        let interval = ttl * cadence.renew_48ths / 48;
+        let renewals = month / interval.as_secs_f64();
+        // In a queue, each candidate renews an entry.
+        let writers = if order == Order::Queue { f64::from(waiters) + 1.0 } else { 1.0 };
+        let reads = renewals * f64::from(looks(interval) * waiters);
+        let writes = renewals * writers;
+        let cost = |number: f64, price: u32| number / 1e6 * f64::from(price) / 1e3;
+        Self { writes, reads, dollars: cost(writes, price.writes) + cost(reads, price.reads) }
+    }
+}
+
+/// The looks of a waiting candidate from one refresh to the next, with the refresh.
+fn looks(interval: Duration) -> u32 {
+    let (mut at, mut pause, mut looks) = (BILLED.first, BILLED.first, 1);
+    while at < interval {
+        pause = (pause * 2).min(BILLED.longest);
+        at += pause;
+        looks += 1;
+    }
+    looks
+}
+
 /// Returns a note of what a leader and two waiting candidates cost in a month, if the store bills requests.
-pub(super) fn bill(store: &Profile) -> Option<Finding> {
+pub(super) fn note(store: &Profile) -> Option<Finding> {
     let (price, Lease::Timed(cadence)) = (store.price?, store.lease) else { return None };
-    let (writes, reads) = requests(cadence, store.order, store.usual_ttl);
-    let millions = |number: f64, price: u32| number / 1e6 * f64::from(price) / 1e3;
-    let dollars = millions(writes, price.writes) + millions(reads, price.reads);
-    let Price { listed, .. } = price;
+    let Bill { writes, reads, dollars } =
+        Bill::of_month(price, cadence, store.order, store.usual_ttl, WAITERS);
     let what = format!(
         "a leader and {WAITERS} waiting candidates with the usual TTL of {} s make about {:.2} million writes and {:.2} \
-         million reads in 30 days: {dollars:.2} US dollars at list price ({listed})",
+         million reads in 30 days: {dollars:.2} US dollars at list price ({})",
         store.usual_ttl.as_secs(),
         writes / 1e6,
         reads / 1e6,
+        price.listed,
     );
     Some(Finding::note(what, "a longer --ttl makes fewer writes"))
-}
-
-/// The writes and the reads of a leader and its waiting candidates in a month.
-fn requests(cadence: Cadence, order: Order, ttl: Duration) -> (f64, f64) {
-    let renewals = MONTH.as_secs_f64() * 48.0 / f64::from(cadence.renew_48ths) / ttl.as_secs_f64();
-    let looks = MONTH.as_secs_f64() / BILLED.longest.as_secs_f64();
-    // In a queue, each candidate renews an entry, and reads the others with it.
-    let queued = if order == Order::Queue { f64::from(WAITERS) } else { 0.0 };
-    (renewals * (1.0 + queued), (looks + renewals) * f64::from(WAITERS))
 }
 
 #[cfg(test)]
@@ -65,13 +108,13 @@ mod tests {
     fn a_bill_names_the_requests_and_what_they_cost() {
         let lease = Lease::Timed(Cadence::RECORD);
         let free = Profile::new("some", "some:".to_owned(), lease, Order::Race);
-        assert_eq!(bill(&free), None);
+        assert_eq!(note(&free), None);
         let price = Some(Price { writes: 625, reads: 125, listed: "somewhere" });
         let billed = Profile { price, usual_ttl: Duration::from_secs(60), ..free };
-        let said = bill(&billed).expect("a bill").what;
-        assert!(said.contains("0.26 million writes and 1.81 million reads"), "{said}");
-        assert!(said.contains("0.39 US dollars at list price (somewhere)"), "{said}");
+        let said = note(&billed).expect("a bill").what;
+        assert!(said.contains("0.26 million writes and 1.56 million reads"), "{said}");
+        assert!(said.contains("0.36 US dollars at list price (somewhere)"), "{said}");
         let queue = Profile { order: Order::Queue, ..billed };
-        assert!(bill(&queue).expect("a bill").what.contains("0.78 million writes"));
+        assert!(note(&queue).expect("a bill").what.contains("0.78 million writes"));
     }
 }

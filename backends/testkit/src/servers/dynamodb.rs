@@ -106,6 +106,15 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
         asked(&Place::here(), server, operation, question)
     }
 
+    /// Returns the ids of the keys that have signed a request to moto, in their order.
+    ///
+    /// # Panics
+    /// Panics if it does not answer.
+    pub fn keys(&self) -> Vec<String> {
+        let keys = control(&self.place, self.address, None)["keys"].take();
+        serde_json::from_value(keys).expect("texts")
+    }
+
     /// Returns how often moto was asked for each operation so far.
     ///
     /// # Panics

@@ -3,8 +3,11 @@
 A test sets the fault by POST of JSON to /fault. `of` lists the operations that it is about; empty means all. `times`
 is the number of requests that meet it. Such a request is answered after `late` seconds. It is carried out before that,
 after that or never (`done`: "first", "late", "never"). With `status` and `name` the answer is an error. With `past` an
-answer from before the fault comes again. GET of /fault has the number of requests that met one, and those of each
-operation so far.
+answer from before the fault comes again. GET of /fault has the number of requests that met one, those of each operation
+so far, and the keys that have signed one, in their order.
+
+It also gives credentials, as a machine of Amazon's does at /latest, and a container at /creds/SECONDS, after which they
+end. Each time it gives another key.
 """
 
 import io
@@ -12,13 +15,14 @@ import json
 import sys
 import time
 from collections import Counter
+from datetime import datetime, timedelta, timezone
 from threading import Lock
 
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import run_simple
 
 serve, lock = DomainDispatcherApplication(create_backend_app), Lock()
-fault, met, counts, past = {}, 0, Counter(), {}
+fault, met, counts, past, keys, given = {}, 0, Counter(), {}, [], Counter()
 
 
 def answered(environ, start_response, body):
@@ -38,9 +42,30 @@ def control(environ, start_response, body):
     global fault, met
     if environ["REQUEST_METHOD"] == "POST":
         fault, met = json.loads(body), 0
-    text = json.dumps({"met": met, "counts": counts}).encode()
-    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(text)))])
+    return said(start_response, json.dumps({"met": met, "counts": counts, "keys": keys}))
+
+
+def said(start_response, text, status="200 OK"):
+    text = text.encode()
+    start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(text)))])
     return [text]
+
+
+def credentials(environ, start_response, path):
+    if path == "/latest/api/token":
+        return said(start_response, "a token", "200 OK" if environ["REQUEST_METHOD"] == "PUT" else "405 No")
+    is_machine = path.startswith("/latest/")
+    if is_machine and environ.get("HTTP_X_AWS_EC2_METADATA_TOKEN") != "a token":
+        return said(start_response, "no token", "401 No")
+    if is_machine and path.endswith("/security-credentials/"):
+        return said(start_response, "a-role")
+    source, life = ("MACHINE", 3600) if is_machine else ("CONTAINER", int(path.rpartition("/")[2]))
+    given[source] += 1
+    end = datetime.now(timezone.utc) + timedelta(seconds=life)
+    return said(start_response, json.dumps({
+        "Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2026-01-01T00:00:00Z", "SecretAccessKey": "any",
+        "AccessKeyId": f"{source}{given[source]}", "Token": "any", "Expiration": end.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }))
 
 
 def meets(operation):
@@ -60,6 +85,11 @@ def one_at_a_time(environ, start_response):
     body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     if environ["PATH_INFO"] == "/fault":
         return control(environ, start_response, body)
+    if environ["PATH_INFO"].startswith(("/latest/", "/creds/")):
+        return credentials(environ, start_response, environ["PATH_INFO"])
+    signed = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0]
+    if signed and signed not in keys:
+        keys.append(signed)
     operation = environ.get("HTTP_X_AMZ_TARGET", "").rpartition(".")[2]
     counts[operation] += 1
     found, question, answer = meets(operation), (operation, body), None

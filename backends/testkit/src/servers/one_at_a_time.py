@@ -16,10 +16,11 @@ import sys
 import time
 from collections import Counter
 from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
+from urllib.parse import unquote
 
 from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import run_simple
 
 serve, lock = DomainDispatcherApplication(create_backend_app), Lock()
 fault, met, counts, past, keys, given = {}, 0, Counter(), {}, [], Counter()
@@ -112,4 +113,50 @@ def one_at_a_time(environ, start_response):
     return [text]
 
 
-run_simple(sys.argv[1], int(sys.argv[2]), one_at_a_time, threaded=True)
+class Connection(BaseHTTPRequestHandler):
+    """Connections stay open after an answer, as the service's do."""
+
+    protocol_version = "HTTP/1.1"
+    # An answer is one write, and is sent at once.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_):
+        pass
+
+    def serve(self):
+        path, _, query = self.path.partition("?")
+        length = self.headers.get("Content-Length", "0")
+        environ = {
+            "REQUEST_METHOD": self.command, "SCRIPT_NAME": "", "PATH_INFO": unquote(path), "QUERY_STRING": query,
+            "SERVER_NAME": sys.argv[1], "SERVER_PORT": sys.argv[2], "SERVER_PROTOCOL": self.request_version,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""), "CONTENT_LENGTH": length,
+            "wsgi.version": (1, 0), "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(self.rfile.read(int(length))),
+            "wsgi.errors": sys.stderr, "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
+        }
+        for name, value in self.headers.items():
+            environ["HTTP_" + name.upper().replace("-", "_")] = value
+        one = {}
+
+        def started(status, headers):
+            one["head"] = (status, headers)
+
+        text = b"".join(one_at_a_time(environ, started))
+        status, headers = one["head"]
+        number, _, reason = status.partition(" ")
+        self.send_response(int(number), reason)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = serve
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 1024
+
+
+Server((sys.argv[1], int(sys.argv[2])), Connection).serve_forever()

@@ -17,7 +17,7 @@ pub struct DoctorArgs {
 
     /// Create what holds the elections, if it is missing
     ///
-    /// In DynamoDB this is the table, which is billed by request. In other stores the first `elect run` creates it, too.
+    /// In DynamoDB this is the table, which is billed by request. In other stores the first `elect run` creates it.
     #[arg(long, env = "ELECT_CREATE", value_parser = BoolishValueParser::new())]
     pub create: bool,
 

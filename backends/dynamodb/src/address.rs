@@ -41,6 +41,7 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
             Ok(profile::settings(text, &profile))
         })?;
     }
+    known_profile(&settings, &profile)?;
     let region = region(&settings)?;
     let queue = if order(&settings.url)? == Order::Queue { "&order=queue" } else { "" };
     let endpoint = settings.get("endpoint").or_else(|| settings.variable("AWS_ENDPOINT_URL"));
@@ -48,7 +49,10 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
     let shown = endpoint.as_ref().map(|it| format!("&endpoint={it}")).unwrap_or_default();
     let (host, is_secured) = match &endpoint {
         Some(endpoint) => host(endpoint)?,
-        None => (of_region(&region), true),
+        None => {
+            usual_endpoint(&settings, &region)?;
+            (of_region(&region), true)
+        }
     };
     if !is_secured && !host.is_loopback() && !settings.url.flag("allow-plain")? {
         return Err(unfit(format!(
@@ -125,12 +129,47 @@ fn region(settings: &Settings<'_>) -> Result<String, Error> {
     Err(unfit(format!("the region {region:?} is not one, such as eu-west-1")))
 }
 
+/// Refuses a profile whose credentials elect would not find, as it would take those of the machine instead.
+fn known_profile(settings: &Settings<'_>, profile: &str) -> Result<(), Error> {
+    let has_keys = settings.variable("AWS_ACCESS_KEY_ID").is_some()
+        || settings.in_file("aws_access_key_id").is_some()
+        || settings.url.option("credentials-file").is_some();
+    let strange =
+        ["sso_session", "role_arn"].into_iter().find(|key| settings.in_file(key).is_some());
+    match strange {
+        Some(key) if !has_keys => Err(unfit(format!(
+            "the profile {profile} has {key}, which elect does not know"
+        ))
+        .and(format!(
+            "take a profile of its own with the line credential_process = aws configure export-credentials --profile \
+             {profile}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses variables that ask for other hosts than the usual one of a region.
+fn usual_endpoint(settings: &Settings<'_>, region: &str) -> Result<(), Error> {
+    for (variable, host) in [
+        ("AWS_USE_FIPS_ENDPOINT", format!("dynamodb-fips.{region}.amazonaws.com")),
+        ("AWS_USE_DUALSTACK_ENDPOINT", format!("dynamodb.{region}.api.aws")),
+    ] {
+        if settings.variable(variable).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Err(unfit(format!("{variable} is set, which elect does not know"))
+                .and(format!("name the host that you mean, as in endpoint=https://{host}")));
+        }
+    }
+    Ok(())
+}
+
 fn of_region(region: &str) -> Host {
     let domain = match region.split('-').next() {
         Some("cn") => "amazonaws.com.cn",
         Some("eusc") => "amazonaws.eu",
         _ if region.starts_with("us-iso-") => "c2s.ic.gov",
         _ if region.starts_with("us-isob-") => "sc2s.sgov.gov",
+        _ if region.starts_with("eu-isoe-") => "cloud.adc-e.uk",
+        _ if region.starts_with("us-isof-") => "csp.hci.ic.gov",
         _ => "amazonaws.com",
     };
     Host { name: format!("dynamodb.{region}.{domain}"), port: HTTPS }
@@ -228,6 +267,25 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_whose_credentials_are_not_found_is_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let text =
+            "[profile a]\nsso_session = b\n[profile c]\nrole_arn = d\n[profile e]\noutput = json\n";
+        std::fs::write(&file, text).expect("written");
+        let region = ("AWS_REGION", "eu-west-1");
+        let file = ("AWS_CONFIG_FILE", file.path().to_str().expect("a path"));
+        for (profile, why) in [("a", "has sso_session"), ("c", "has role_arn")] {
+            let chosen = ("AWS_PROFILE", profile);
+            let error = parse("dynamodb://elect", &[region, file, chosen]).err().expect(profile);
+            assert!(error.to_string().contains(why), "{error}");
+            assert!(error.to_string().contains("export-credentials"), "{error}");
+            let key = ("AWS_ACCESS_KEY_ID", "AKIA");
+            parse("dynamodb://elect", &[region, file, chosen, key]).expect("it has keys");
+        }
+        parse("dynamodb://elect?profile=e", &[region, file]).expect("elect knows it");
+    }
+
+    #[test]
     fn a_url_that_means_no_table_is_refused() {
         let region = ("AWS_REGION", "eu-west-1");
         for (url, variables, why) in [
@@ -241,6 +299,12 @@ mod tests {
             ("dynamodb://el", &[region], "the name of a table"),
             ("dynamodb://elect?endpoint=http://a", &[region], "without TLS"),
             ("dynamodb://elect?order=first", &[region], "race or queue"),
+            (
+                "dynamodb://elect",
+                &[region, ("AWS_USE_FIPS_ENDPOINT", "true")],
+                "dynamodb-fips.eu-west-1",
+            ),
+            ("dynamodb://elect", &[region, ("AWS_USE_DUALSTACK_ENDPOINT", "True")], "api.aws"),
             ("dynamodb://elect?endpoint=a:1", &[region], "begins with https://"),
             ("dynamodb://elect?endpoint=https://a/b", &[region], "no path"),
         ] {

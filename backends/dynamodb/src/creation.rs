@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::examine;
 use crate::item::{DOCUMENT, ELECTION};
-use crate::session::{Operation, Session};
+use crate::session::{Operation, Session, is_without_table};
 
 /// The table is there.
 const EXISTS: &str = "ResourceInUseException";
@@ -19,6 +19,9 @@ const LOOKS: usize = 120;
 /// Makes the table if it is missing, and waits until it can be used. Returns whether it was missing.
 pub(crate) async fn create(session: &Session) -> Result<bool, Error> {
     let doing = format!("cannot create the table {}", session.name.table);
+    if !session.is_without_table() {
+        return Ok(false);
+    }
     let attribute = |name: &str| json!({"AttributeName": name, "AttributeType": "S"});
     let key = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
     let question = json!({
@@ -35,10 +38,18 @@ pub(crate) async fn create(session: &Session) -> Result<bool, Error> {
         Err(failure) => return Err(session.failed(&doing, &failure, true)),
     };
     for _ in 0..LOOKS {
-        let described = examine::described(session).await;
-        let described = described.map_err(|failure| session.failed(&doing, &failure, false))?;
-        if described.get("TableStatus").and_then(Value::as_str) == Some("ACTIVE") {
-            return Ok(is_new);
+        // A new table may be unknown for some seconds.
+        match examine::described(session).await {
+            Ok(table) if table.get("TableStatus").and_then(Value::as_str) == Some("ACTIVE") => {
+                return Ok(is_new);
+            }
+            Err(failure) if !is_without_table(&failure) => {
+                let error = session.failed(&doing, &failure, false);
+                if error.is_permanent() {
+                    return Err(error);
+                }
+            }
+            _ => {}
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -5,20 +5,13 @@ use std::time::Duration;
 
 use elect_remote::Url;
 use hyper::http::request::Parts;
-use reqsign_aws_v4::{
-    Credential, DefaultCredentialProvider, ProfileCredentialProvider, RequestSigner,
-};
+use reqsign_aws_v4::{Credential, RequestSigner};
 use reqsign_core::time::Timestamp;
-use reqsign_core::{
-    Context, ErrorKind, ProvideCredential as _, SignRequest as _, SigningCredential,
-};
+use reqsign_core::{Context, SignRequest as _, SigningCredential};
 
-use crate::error::{Failure, Refusal};
+use crate::error::Failure;
 use crate::fetch;
-
-/// What people read if there are none.
-const NONE: &str = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine \
-                    a role";
+use crate::sources::{Sources, refused};
 
 /// Credentials that end sooner sign no request: the library refuses those that end within 10 s.
 const LEAST: Duration = Duration::from_secs(15);
@@ -29,7 +22,7 @@ pub(crate) struct Signer(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    provider: DefaultCredentialProvider,
+    sources: Sources,
     context: Context,
     signer: RequestSigner,
     known: Mutex<Option<Credential>>,
@@ -40,19 +33,8 @@ struct Inner {
 impl Signer {
     /// Signs for a region. The URL may name a profile, or a file of credentials: no others are found then.
     pub(crate) fn new(region: &str, url: &Url) -> Self {
-        let mut found = DefaultCredentialProvider::builder();
-        if let Some(path) = url.option("credentials-file") {
-            let of_file = ProfileCredentialProvider::new();
-            let of_file = of_file.with_credentials_file(path).with_config_file(path);
-            found = found.no_env().no_sso().no_web_identity().no_process().no_ecs().no_imds();
-            found = found.profile(of_file);
-        }
-        if let Some(profile) = url.option("profile") {
-            found = found.no_env().no_web_identity().no_ecs().no_imds().with_profile(profile);
-        }
-        let provider = found.build();
         Self(Arc::new(Inner {
-            provider,
+            sources: Sources::of(region, url),
             context: fetch::context(),
             signer: RequestSigner::new("dynamodb", region),
             known: Mutex::new(None),
@@ -93,9 +75,10 @@ impl Signer {
                 Ok(known)
             }
             // A program that prints credentials may take longer than its caller waits.
-            _ => tokio::spawn(async move { inner.find().await }).await.unwrap_or_else(|error| {
-                Err(Failure::Refused(Refusal::NoAnswer(error.to_string())))
-            }),
+            _ => {
+                let found = tokio::spawn(async move { inner.find().await }).await;
+                found.unwrap_or_else(|error| Err(Failure::Lost(error.to_string())))
+            }
         }
     }
 }
@@ -112,19 +95,8 @@ impl Inner {
         if let Some(known) = known {
             return Ok(known);
         }
-        let found = self.provider.provide_credential(&self.context).await;
-        let found = found.map_err(|error| refused(&error))?;
-        let found = found.ok_or_else(|| Failure::Refused(Refusal::Credentials(NONE.to_owned())))?;
+        let found = self.sources.find(&self.context).await?;
         *self.known() = Some(found.clone());
         Ok(found)
     }
-}
-
-/// What is wrong with credentials may be mended by a person, or pass by itself.
-fn refused(error: &reqsign_core::Error) -> Failure {
-    let why = error.to_string();
-    Failure::Refused(match error.kind() {
-        ErrorKind::RateLimited | ErrorKind::Unexpected => Refusal::NoAnswer(why),
-        _ => Refusal::Credentials(why),
-    })
 }

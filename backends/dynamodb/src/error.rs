@@ -42,13 +42,14 @@ const NO_CREDENTIALS: [&str; 6] = [
     "MissingAuthenticationTokenException",
 ];
 const EXPIRED: [&str; 2] = ["ExpiredTokenException", "ExpiredToken"];
-const THROTTLED: [&str; 5] = [
+const THROTTLED: [&str; 4] = [
     "ProvisionedThroughputExceededException",
     "ThrottlingException",
     "Throttling",
     "RequestLimitExceeded",
-    "LimitExceededException",
 ];
+/// Too many tables are there, or are being made.
+const TOO_MANY: &str = "LimitExceededException";
 /// Writes in two regions of a table that is consistent in all.
 const MEANWHILE: [&str; 2] = ["ReplicatedWriteConflictException", "TransactionConflictException"];
 /// DynamoDB refuses signatures that are off by 5 minutes.
@@ -130,7 +131,15 @@ impl elect_remote::Refusal for Refusal {
                 Unreachable,
                 "the table takes fewer requests: make it on demand, or give it more capacity",
             ),
+            _ if is(&[TOO_MANY]) => (
+                Unreachable,
+                "the account has too many tables, or makes too many at once: see its quotas",
+            ),
             _ if is(&MEANWHILE) => (Unreachable, ""),
+            _ if is(&[NO_RIGHT]) && message.contains("KMS") => (
+                Denied,
+                "permit the credentials to use the table's key, in the key's own policy, too",
+            ),
             _ if is(&[NO_RIGHT]) => {
                 (Denied, "elect help dynamodb has the policy that the credentials need")
             }

@@ -103,8 +103,10 @@ fn of_table(name: &str, table: &Value) -> Vec<Finding> {
         let (what, way_out) = why.split_once(": ").unwrap_or((&why, ""));
         findings.push(Finding::error(format!("the table {name} {what}"), way_out.to_owned()));
     }
+    // A table that never was on demand may say nothing of its billing.
     let billing = table.pointer("/BillingModeSummary/BillingMode").and_then(Value::as_str);
-    if billing == Some("PROVISIONED") {
+    let reads = table.pointer("/ProvisionedThroughput/ReadCapacityUnits").and_then(Value::as_u64);
+    if billing == Some("PROVISIONED") || billing.is_none() && reads > Some(0) {
         findings.push(Finding::note(
             format!("the table {name} has a fixed capacity: requests beyond it are refused"),
             "give it a write and a read for each candidate, or make it on demand",
@@ -117,4 +119,28 @@ fn of_table(name: &str, table: &Value) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_grants_a_lease_in_each_region_is_unfit() {
+        let key = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
+        let attribute = |name: &str| json!({"AttributeName": name, "AttributeType": "S"});
+        let mut table = json!({
+            "KeySchema": [key(ELECTION, "HASH"), key(DOCUMENT, "RANGE")],
+            "AttributeDefinitions": [attribute(ELECTION), attribute(DOCUMENT)],
+        });
+        assert_eq!(unfit(&table), None);
+        table["Replicas"] = json!([{"RegionName": "eu-west-1"}]);
+        assert!(unfit(&table).expect("unfit").contains("replicas in other regions"));
+        table["MultiRegionConsistency"] = json!("EVENTUAL");
+        assert!(unfit(&table).is_some());
+        table["MultiRegionConsistency"] = json!("STRONG");
+        assert_eq!(unfit(&table), None);
+        table["AttributeDefinitions"][0]["AttributeType"] = json!("N");
+        assert!(unfit(&table).expect("unfit").contains("other keys"));
+    }
 }

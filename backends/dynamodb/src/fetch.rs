@@ -1,6 +1,7 @@
 //! Requests for credentials, which the library asks for: to the machine's metadata, or to Amazon's token services.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,16 +11,17 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue};
 use hyper::{Request, Response, Uri};
 use reqsign_core::{
-    CommandExecute, CommandOutput, Context, Error, FileRead, HttpSend, OsEnv, Result,
+    CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, Result,
 };
 use tokio::time::timeout;
 
 use crate::PRODUCT;
 use crate::error::{Failure, Refusal};
 
-/// The longest time for an answer of the machine's metadata. On machines without it nothing answers.
+/// The longest time for an answer of the machine's metadata. On machines without it nothing answers. In a container a
+/// machine drops its answer if it counts more than one hop.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest time for an answer of a token service.
+/// The longest time for an answer of a token service, or of the service of a container, which may ask one.
 const TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest time for a program that prints credentials.
@@ -31,7 +33,28 @@ pub(crate) fn context() -> Context {
         .with_file_read(Files)
         .with_http_send(Fetch)
         .with_command_execute(Programs)
-        .with_env(OsEnv)
+        .with_env(Variables)
+}
+
+/// The environment, as Amazon's tools read it: an empty variable counts as missing. One that is no text does, too.
+#[derive(Debug)]
+struct Variables;
+
+impl Env for Variables {
+    fn var(&self, key: &str) -> Option<String> {
+        std::env::var(key).ok().filter(|value| !value.is_empty())
+    }
+
+    fn vars(&self) -> HashMap<String, String> {
+        let texts = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        texts.filter(|(_, value)| !value.is_empty()).collect()
+    }
+
+    fn home_dir(&self) -> Option<PathBuf> {
+        std::env::home_dir()
+    }
 }
 
 #[derive(Debug)]
@@ -73,13 +96,17 @@ impl HttpSend for Fetch {
     async fn http_send(&self, request: Request<Bytes>) -> Result<Response<Bytes>> {
         let uri = request.uri().clone();
         let is_secured = uri.scheme_str() == Some("https");
-        let limit = if is_secured { TOKEN_TIMEOUT } else { METADATA_TIMEOUT };
+        let is_metadata = uri.path().starts_with("/latest/");
+        let limit = if is_metadata { METADATA_TIMEOUT } else { TOKEN_TIMEOUT };
         let answer = timeout(limit, Box::pin(fetch(request, is_secured))).await;
         let why = match answer {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(Failure::Way(trouble))) => trouble.to_string(),
             Ok(Err(Failure::Lost(why))) => why,
             Ok(Err(Failure::Odd(why))) => why.to_owned(),
+            _ if is_metadata => {
+                "no answer: in a container, the machine's metadata need a hop limit of 2".to_owned()
+            }
             _ => "no answer".to_owned(),
         };
         let host = uri.host().unwrap_or_default();

@@ -26,9 +26,9 @@
 //! **Unknown outcomes**: a request without an answer may have been carried out. So may one that was answered with a
 //! status of 500 or more, or without the name of an error of DynamoDB's. All other refusals have changed nothing.
 //!
-//! **Credentials** are found where Amazon's tools find them, but for profiles with `sso_session` or `role_arn`
-//! (`credentials.rs`). They are renewed in the background while
-//! they are still good, so no renewal waits for that.
+//! **Credentials** are found where Amazon's tools find them (`sources.rs`), but for profiles with `sso_session` or
+//! `role_arn`, which are refused. They are renewed in the background while they are still good, so no renewal waits for
+//! that (`credentials.rs`).
 //!
 //! **Connections**: a process has one, and sends one request after the other (`session.rs`). Nothing tells of changes:
 //! candidates look again and again.
@@ -42,6 +42,7 @@ mod fetch;
 mod item;
 mod profile;
 mod session;
+mod sources;
 mod table;
 
 use elect_api::{Error, Price, Store, StoreKind};

@@ -36,6 +36,7 @@ pub(crate) struct Session {
     host: String,
     pub(crate) name: TableName,
     store: Option<StoreId>,
+    is_without_table: bool,
     requests: HttpQueue<Refusal>,
     pulse: Pulse,
 }
@@ -111,6 +112,11 @@ impl Session {
         Ok(answer.get_mut("Item").map(Value::take))
     }
 
+    /// Whether there was no such table when the session began.
+    pub(crate) const fn is_without_table(&self) -> bool {
+        self.is_without_table
+    }
+
     /// The id of the store, if it has one.
     pub(crate) const fn store(&self) -> Option<&StoreId> {
         self.store.as_ref()
@@ -162,10 +168,14 @@ impl Opener for TableName {
         let (requests, pulse) = HttpQueue::with_redial(http, Box::new(redial));
         let (place, host) = (place.way.to_string(), host(place));
         let name = self.clone();
-        let mut session = Session { place, host, name, store: None, requests, pulse };
+        let mut session =
+            Session { place, host, name, store: None, is_without_table: false, requests, pulse };
         let found = match session.item(ID.0, ID.1).await {
-            // Each request for a row says so, and one can make it.
-            Err(failure) if is_without_table(&failure) => None,
+            // Each request for a row says so, and `elect doctor --create` makes it.
+            Err(failure) if is_without_table(&failure) => {
+                session.is_without_table = true;
+                None
+            }
             found => found?,
         };
         if let Some(found) = found {
@@ -176,6 +186,10 @@ impl Opener for TableName {
     }
 
     fn admit(&self, session: &Session, identity: &Identity) -> Result<(), Error> {
+        // A table that is missing has no id, and is not another one.
+        if session.is_without_table {
+            return Ok(());
+        }
         identity.admit(&PRODUCT.at(&session.place), session.store())
     }
 

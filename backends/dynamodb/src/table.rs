@@ -16,8 +16,8 @@ use crate::item::{self, CELLS, DOCUMENT, ELECTION, HEAD, PARCEL, TAG};
 use crate::session::{ID, Operation, Session, TableName};
 use crate::{PRICE, creation, examine};
 
-/// The most bytes of cells in a row. With the head, the keys and the names, it stays below the kilobyte that is billed.
-const SHORT: usize = 400;
+/// The most bytes of a row's key, head and cells. With the tag and the names, it stays below the kilobyte that is billed.
+const SHORT: usize = 900;
 /// The beginning of the sort keys of items with cells alone. It comes before those of all rows.
 const PARCELS: &str = "cells-";
 /// The default TTL: a lease of 15 s costs four times as much.
@@ -286,7 +286,9 @@ impl Table for ItemTable {
         let doing = format!("cannot write the row {key}");
         let tag = fresh_tag();
         let keeps = body.has_same_cells && expected.is_some();
-        let parcel = (!keeps && body.cells.len() > SHORT)
+        let length = [key.election, key.document, &body.head, &body.cells].map(str::len);
+        let is_long = length.iter().sum::<usize>() > SHORT;
+        let parcel = (!keeps && is_long && !body.cells.is_empty())
             .then(|| format!("{PARCELS}{}-{tag}", key.document));
         if let Some(parcel) = &parcel {
             let written = write_parcel(&session, key.election, parcel, &body.cells).await;
@@ -360,6 +362,10 @@ impl Table for ItemTable {
     async fn create(&self) -> Result<Option<String>, Error> {
         let session = self.session().await?;
         let made = creation::create(&session).await?;
+        if made {
+            // The next session finds the table.
+            session.close();
+        }
         self.prepare().await?;
         Ok(made.then(|| format!("the table {} in {}", session.name.table, session.name.region)))
     }

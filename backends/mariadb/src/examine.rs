@@ -53,8 +53,7 @@ pub(crate) fn state() -> String {
 /// What `elect doctor` shows of a server.
 pub(crate) async fn examine(session: &Session, sql: &Sql, state: &[Row]) -> Respondent {
     let (place, server) = (&session.place, &session.server);
-    let known = if server.version.contains("MariaDB") { OF_MARIADB } else { OF_MYSQL };
-    let mut findings: Vec<_> = known.findings(place, &server.version).collect();
+    let mut findings: Vec<_> = of(&server.version).findings(place, &server.version).collect();
     if server.is_remembered {
         findings.push(Finding::warning(
             format!(
@@ -77,6 +76,11 @@ pub(crate) async fn examine(session: &Session, sql: &Sql, state: &[Row]) -> Resp
         findings,
         connections: number(4).zip(number(5)),
     }
+}
+
+/// What elect knows of the versions of the product that calls itself so.
+fn of(version: &str) -> Versions {
+    if version.contains("MariaDB") { OF_MARIADB } else { OF_MYSQL }
 }
 
 fn of_settings(place: &str, rows: &[Row]) -> Vec<Finding> {
@@ -158,4 +162,24 @@ async fn of_table(session: &Session, sql: &Sql) -> Option<Finding> {
             format!("have a DBA run: {ddl}{grants}"),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn each_product_has_its_own_versions() {
+        for (version, faults) in [
+            ("10.4.34-MariaDB-log", 1),
+            ("10.6.9-MariaDB", 1),
+            ("10.6.10-MariaDB", 0),
+            ("11.8.3-MariaDB-0+deb13u1 from Debian", 0),
+            ("5.7.44", 1),
+            ("8.0.38", 1),
+            ("8.4.2", 0),
+        ] {
+            assert_eq!(of(version).findings("a:1", version).count(), faults, "{version}");
+        }
+    }
 }

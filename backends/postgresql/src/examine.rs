@@ -172,3 +172,17 @@ async fn of_rights(session: &Session, sql: &Sql) -> Option<Finding> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::VERSIONS;
+
+    #[test]
+    fn versions_with_faults_are_known() {
+        for (version, faults) in
+            [("11.22", 1), ("14.3 (Debian 14.3-1)", 1), ("14.4", 0), ("15.18", 0), ("19devel", 0)]
+        {
+            assert_eq!(VERSIONS.findings("a:1", version).count(), faults, "{version}");
+        }
+    }
+}

@@ -63,7 +63,7 @@ async fn examine(
         };
         created = Some(match made {
             Some(what) => Finding::note(format!("created {what}"), "candidates can run now"),
-            None => Finding::note("nothing had to be created", "leave --create out"),
+            None => Finding::note("what holds the elections is there", "leave --create out"),
         });
     }
     let mut examination = tokio::select! {

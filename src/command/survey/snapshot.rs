@@ -114,8 +114,9 @@ pub(in crate::command) async fn survey_all(
     Ok(snapshot)
 }
 
-/// A leader that may be dead is surveyed again for this long.
-const CLOSELY: Duration = Duration::from_secs(5);
+/// A leader that may be dead is surveyed again for this share of the usual TTL. That is the time of two renewals: if the
+/// next one is not due within what is left, no survey waits for it.
+const CLOSELY: u32 = 3;
 /// The pause between two of these surveys.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -131,8 +132,8 @@ pub(in crate::command) async fn survey_closely(
     reach: Reach,
     log: &Log,
 ) -> anyhow::Result<Snapshot> {
-    let location = store.profile().location;
-    let (end, mut vigil) = (guard::now() + CLOSELY, Vigil::default());
+    let Profile { location, usual_ttl, .. } = store.profile();
+    let (end, mut vigil) = (guard::now() + usual_ttl / CLOSELY, Vigil::default());
     loop {
         let survey = survey_all(store, named, attempts, reach);
         let mut snapshot = aloud(log, &location, survey).await?;

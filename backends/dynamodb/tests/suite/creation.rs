@@ -38,6 +38,10 @@ fn a_missing_table_is_named_and_created_once() {
         assert!(error.to_string().contains("elect doctor --create"), "{error}");
         let missing = ["no table elections in eu-west-1", "aws dynamodb create-table --region"];
         says(&findings(&ours).await, Severity::Error, &missing);
+        // A new table is unknown at first.
+        let unknown = "ResourceNotFoundException";
+        let fault = json!({"of": ["DescribeTable"], "status": 400, "name": unknown, "done": "never", "times": 2});
+        server.fault(&fault);
         let made = ours.create().await.expect("the right to make it");
         assert_eq!(made.as_deref(), Some("the table elections in eu-west-1"));
         assert_eq!(ours.create().await.expect("it is there"), None);

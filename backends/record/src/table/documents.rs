@@ -185,6 +185,9 @@ impl<T: Table> TableDocuments<T> {
         if !self.table.tells() && (is_lazy || is_ours) {
             first = self.pauses.lazy;
             tokio::time::sleep(first).await;
+        } else if !self.table.tells() && self.pauses.is_billed {
+            // What was read before this call is new enough.
+            tokio::time::sleep(first).await;
         } else if is_ours && heard().is_none() {
             tokio::time::sleep(DELAY).await;
         }

@@ -13,6 +13,8 @@ pub(super) struct Pauses {
     pub(super) longest: Duration,
     /// The pause before each look at a row of one's own, and before each look for requests.
     pub(super) lazy: Duration,
+    /// Whether each look is paid for.
+    pub(super) is_billed: bool,
 }
 
 /// With 4 s, the next candidate would follow the leader of a lease of 60 s after 2.4 s in the mean, and not after
@@ -22,12 +24,14 @@ const FREE: Pauses = Pauses {
     first: Duration::from_millis(250),
     longest: Duration::from_secs(1),
     lazy: Duration::from_secs(4),
+    is_billed: false,
 };
 /// Where each look is paid for. With the usual lease of 60 s, refreshes still come before a lazy look.
 const BILLED: Pauses = Pauses {
     first: Duration::from_secs(2),
     longest: Duration::from_secs(4),
     lazy: Duration::from_secs(15),
+    is_billed: true,
 };
 
 /// The month of a bill.

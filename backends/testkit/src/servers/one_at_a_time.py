@@ -1,13 +1,13 @@
 """moto, which checks a condition and writes in two steps: here one request is served at a time. It has faults, too.
 
-A test sets the fault by POST of JSON to /fault. `of` lists the operations that it is about; empty means all. `times`
+A test sets the fault by POST of JSON to /fault. `of` lists the operations that it is about; empty means all. `with` is a text in their bodies. `times`
 is the number of requests that meet it. Such a request is answered after `late` seconds. It is carried out before that,
 after that or never (`done`: "first", "late", "never"). With `status` and `name` the answer is an error. With `past` an
 answer from before the fault comes again. GET of /fault has the number of requests that met one, those of each operation
 so far, and the keys that have signed one, in their order.
 
 It also gives credentials, as a machine of Amazon's does at /latest, and a container at /creds/SECONDS, after which they
-end. Each time it gives another key.
+end. Each time it gives another key, but for the first one only after 2 s.
 """
 
 import io
@@ -62,6 +62,8 @@ def credentials(environ, start_response, path):
         return said(start_response, "a-role")
     source, life = ("MACHINE", 3600) if is_machine else ("CONTAINER", int(path.rpartition("/")[2]))
     given[source] += 1
+    if not is_machine and given[source] > 1:
+        time.sleep(2)
     end = datetime.now(timezone.utc) + timedelta(seconds=life)
     return said(start_response, json.dumps({
         "Code": "Success", "Type": "AWS-HMAC", "LastUpdated": "2026-01-01T00:00:00Z", "SecretAccessKey": "any",
@@ -69,12 +71,14 @@ def credentials(environ, start_response, path):
     }))
 
 
-def meets(operation):
+def meets(operation, body):
     """Returns the fault that a request meets, if any."""
     global met
     with lock:
         found = fault
         if not found or (found["of"] and operation not in found["of"]) or found.get("times") == 0:
+            return None
+        if found.get("with", "").encode() not in body:
             return None
         if found.get("times") is not None:
             found["times"] -= 1
@@ -93,7 +97,7 @@ def one_at_a_time(environ, start_response):
         keys.append(signed)
     operation = environ.get("HTTP_X_AMZ_TARGET", "").rpartition(".")[2]
     counts[operation] += 1
-    found, question, answer = meets(operation), (operation, body), None
+    found, question, answer = meets(operation, body), (operation, body), None
     if found and found.get("past"):
         answer = past.get(question)
     if answer is None and (not found or found.get("done", "first") == "first"):

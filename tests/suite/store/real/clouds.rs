@@ -84,6 +84,8 @@ fn failing(of: &[&str], status: u16, name: &str, done: &str) -> Value {
 /// Has some requests meet a fault, and waits until they have.
 fn meet(server: &dyn DatabaseServer, mut fault: Value) {
     fault["times"] = json!(SOME);
+    // The leader's row, which A writes.
+    fault["with"] = json!("\"leader\"");
     server.fault(&fault);
     eventually("requests that meet a fault", || (server.met() >= SOME).then_some(()));
 }

@@ -47,12 +47,11 @@ pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error
     let endpoint = settings.get("endpoint").or_else(|| settings.variable("AWS_ENDPOINT_URL"));
     let endpoint = endpoint.or_else(|| settings.in_file("endpoint_url").map(str::to_owned));
     let shown = endpoint.as_ref().map(|it| format!("&endpoint={it}")).unwrap_or_default();
-    let (host, is_secured) = match &endpoint {
-        Some(endpoint) => host(endpoint)?,
-        None => {
-            usual_endpoint(&settings, &region)?;
-            (of_region(&region), true)
-        }
+    let (host, is_secured) = if let Some(endpoint) = &endpoint {
+        host(endpoint)?
+    } else {
+        usual_endpoint(&settings, &region)?;
+        (of_region(&region), true)
     };
     if !is_secured && !host.is_loopback() && !settings.url.flag("allow-plain")? {
         return Err(unfit(format!(

@@ -341,11 +341,11 @@ fn read(row: &tokio_postgres::Row) -> Option<(String, Option<NamedRow>)> {
 
 /// Runs a statement that notifies channels, which the parameter of this number has. If the queue of notices is full,
 /// the server has not done it, and does it without notices: candidates then learn of it later.
-async fn ask_and_notify<'a>(
+async fn ask_and_notify(
     session: &Session,
     operation: &'static str,
     statement: &str,
-    (parameters, channels): (&mut [Parameter<'a>], usize),
+    (parameters, channels): (&mut [Parameter<'_>], usize),
 ) -> Result<Vec<tokio_postgres::Row>, Failure> {
     const NONE: &[String] = &[];
     match session.ask(operation, statement, parameters).await {

@@ -27,7 +27,7 @@ use crate::report::{self, DoctorReport, Log, RightReport};
 /// No endpoint of the store can be asked, for the reasons in the message. Or stdout cannot be written.
 pub(super) fn doctor(
     backend: &BackendUrl,
-    creates: bool,
+    must_create: bool,
     output: OutputFormat,
     log: &Log,
 ) -> anyhow::Result<u8> {
@@ -35,7 +35,7 @@ pub(super) fn doctor(
     let inherited = Inherited::take().context("cannot block signals")?;
     // The examination of the machine forks, so it comes before there is any thread.
     let machine = Machine::examine();
-    let report = match block_on(examine(&*store, creates, machine, &inherited))? {
+    let report = match block_on(examine(&*store, must_create, machine, &inherited))? {
         Ok(report) => report,
         Err(signal) => return Ok(ended_by(signal)),
     };
@@ -50,13 +50,13 @@ pub(super) fn doctor(
 /// Returns the report, or the signal that ended the examination.
 async fn examine(
     store: &dyn Store,
-    creates: bool,
+    must_create: bool,
     machine: Machine,
     inherited: &Inherited,
 ) -> anyhow::Result<Result<DoctorReport, i32>> {
     let incoming = Incoming::new(inherited).context("cannot read signals")?;
     let mut created = None;
-    if creates {
+    if must_create {
         let made = tokio::select! {
             made = store.create() => made?,
             signal = interruption(&incoming) => return Ok(Err(signal)),

@@ -131,7 +131,9 @@ fn a_job_runs_although_its_last_leader_has_died() {
         eventually("a leader", || led.exists().then_some(()));
         let both = [leader.guardian(), leader.pid()];
         for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-            both.iter().for_each(|pid| send(*pid, signal));
+            for pid in both {
+                send(pid, signal);
+            }
         }
         leader.wait();
         run(job).args(flags).arg("true").run().exits(0);

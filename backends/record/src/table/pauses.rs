@@ -69,9 +69,9 @@ impl Bill {
         let interval = ttl * cadence.renew_48ths / 48;
         let renewals = month / interval.as_secs_f64();
         // In a queue, each candidate renews an entry.
-        let writers = if order == Order::Queue { f64::from(waiters) + 1.0 } else { 1.0 };
+        let queued = if order == Order::Queue { f64::from(waiters) + 1.0 } else { 1.0 };
         let reads = renewals * f64::from(looks(interval) * waiters);
-        let writes = renewals * writers;
+        let writes = renewals * queued;
         let cost = |number: f64, price: u32| number / 1e6 * f64::from(price) / 1e3;
         Self { writes, reads, dollars: cost(writes, price.writes) + cost(reads, price.reads) }
     }

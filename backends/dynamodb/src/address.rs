@@ -1,194 +1,48 @@
-//! The URL of a table, and Amazon's own variables and files.
+//! The URL of a table.
 
-use elect_api::{Error, Order, StoreId};
-use elect_remote::{
-    Address, Demand, Encryption, Host, Place, Settings, Url, Variable, Wanted, Way, unfit,
-};
+use elect_amazon::{OPTIONS, Service};
+use elect_api::Error;
+use elect_remote::{Address, Settings, Variable, unfit};
 
-use crate::{PRODUCT, profile};
+use crate::{PRODUCT, SCHEME};
 
-/// The options that a URL may have.
-pub(crate) const OPTIONS: &[&str] = &[
-    "allow-plain",
-    "ca",
-    "credentials-file",
-    "endpoint",
-    "order",
-    "profile",
-    "region",
-    StoreId::OPTION,
-];
 /// The settings that a variable of Amazon's has, too. The first that is set counts.
 const VARIABLES: &[(&str, &str)] = &[
     ("ca", "AWS_CA_BUNDLE"),
     ("endpoint", "AWS_ENDPOINT_URL_DYNAMODB"),
     ("profile", "AWS_PROFILE"),
 ];
-const HTTPS: u16 = 443;
-const HTTP: u16 = 80;
 
 /// Reads a URL, and the files that it names. `variable` reads the environment.
 ///
 /// # Errors
 /// `Unfit` or `Denied`, with a message that names the wrong part.
 pub(crate) fn parse(text: &str, variable: Variable<'_>) -> Result<Address, Error> {
-    let mut settings = Settings::of(text, OPTIONS, VARIABLES, variable)?;
-    let table = table(&settings)?;
-    let profile = settings.get("profile").unwrap_or_else(|| profile::DEFAULT.to_owned());
-    let config = settings.variable("AWS_CONFIG_FILE").map(Into::into);
-    if let Some(path) = config.or_else(|| settings.at_home(".aws/config")) {
-        settings.add_file("the configuration of AWS", path, |text| {
-            Ok(profile::settings(text, &profile))
-        })?;
-    }
-    known_profile(&settings, &profile)?;
-    let region = region(&settings)?;
-    let queue = if order(&settings.url)? == Order::Queue { "&order=queue" } else { "" };
-    let endpoint = settings.get("endpoint").or_else(|| settings.variable("AWS_ENDPOINT_URL"));
-    let endpoint = endpoint.or_else(|| settings.in_file("endpoint_url").map(str::to_owned));
-    let shown = endpoint.as_ref().map(|it| format!("&endpoint={it}")).unwrap_or_default();
-    let (host, is_secured) = if let Some(endpoint) = &endpoint {
-        host(endpoint)?
-    } else {
-        usual_endpoint(&settings, &region)?;
-        (of_region(&region), true)
-    };
-    if !is_secured && !host.is_loopback() && !settings.url.flag("allow-plain")? {
-        return Err(unfit(format!(
-            "the endpoint {host} is reached without TLS, so anyone on the way can change who leads: write https://, or \
-             accept it with the option allow-plain"
-        )));
-    }
-    let wanted = Wanted {
-        demand: if is_secured { Demand::Name } else { Demand::Off },
-        setting: "the endpoint".to_owned(),
-        better: "https://",
-        files: [settings.get("ca").filter(|_| is_secured), None, None],
-        server_name: None,
-    };
-    let encryption = Encryption::new(&wanted, PRODUCT.names, std::slice::from_ref(&host))?;
-    Ok(Address {
-        location: format!("{}://{table}?region={region}{queue}{shown}", PRODUCT.scheme),
-        places: vec![Place { way: Way::Network(host), password: None }],
-        database: table,
-        space: region,
-        user: String::new(),
-        encryption,
-        store: StoreId::of_option(settings.url.option(StoreId::OPTION))?,
-        cautions: Vec::new(),
-        url: settings.url,
-    })
-}
-
-/// Who leads next: the candidate that asks first, or the first of a queue, which costs more requests.
-///
-/// # Errors
-/// `Unfit` if the option has another word.
-pub(crate) fn order(url: &Url) -> Result<Order, Error> {
-    match url.option("order") {
-        None | Some("race") => Ok(Order::Race),
-        Some("queue") => Ok(Order::Queue),
-        Some(other) => Err(unfit(format!("the option order is race or queue, not {other:?}"))),
-    }
+    let settings = Settings::of(text, OPTIONS, VARIABLES, variable)?;
+    let part = table(&settings)?;
+    let service = Service { product: &PRODUCT, name: SCHEME, shown: part.clone(), part };
+    service.address(settings, |host| host)
 }
 
 /// The name of the table, which stands where other URLs have a host.
 fn table(settings: &Settings<'_>) -> Result<String, Error> {
-    let url = &settings.url;
-    let [host] = &url.hosts[..] else { return Err(unfit("the URL names one table")) };
-    let is_alone = host.port == 0 && matches!(&*url.path, "" | "/");
-    if !settings.names_hosts || !is_alone || url.user.is_some() || url.password.is_some() {
+    if settings.url.hosts.len() > 1 {
+        return Err(unfit("the URL names one table"));
+    }
+    let has_no_path = matches!(&*settings.url.path, "" | "/");
+    let Some(name) = Service::part(settings).filter(|_| has_no_path) else {
         return Err(unfit(
             "the URL is dynamodb://TABLE, and what else it takes are options, as in ?region=eu-west-1; credentials come \
              from Amazon's variables and files",
         ));
-    }
+    };
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
-    if !(3..=255).contains(&host.name.len()) || !host.name.chars().all(is_letter) {
+    if !(3..=255).contains(&name.len()) || !name.chars().all(is_letter) {
         return Err(unfit(
             "the name of a table has 3 to 255 letters, digits and the characters _-.",
         ));
     }
-    Ok(host.name.clone())
-}
-
-/// The region, as Amazon's tools find it: a variable comes before the file. Another region would be another store.
-fn region(settings: &Settings<'_>) -> Result<String, Error> {
-    let given = settings.url.option("region").map(str::to_owned);
-    let variable =
-        || ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|it| settings.variable(it));
-    let in_file = || settings.in_file("region").map(str::to_owned);
-    let region = given.or_else(variable).or_else(in_file).ok_or_else(|| {
-        unfit("the region is missing: add ?region=REGION to the URL, or set AWS_REGION")
-    })?;
-    let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
-    if region.chars().all(|letter| is_letter(letter) || letter == '-') && !region.is_empty() {
-        return Ok(region);
-    }
-    Err(unfit(format!("the region {region:?} is not one, such as eu-west-1")))
-}
-
-/// Refuses a profile whose credentials elect would not find, as it would take those of the machine instead.
-fn known_profile(settings: &Settings<'_>, profile: &str) -> Result<(), Error> {
-    let has_keys = settings.variable("AWS_ACCESS_KEY_ID").is_some()
-        || settings.in_file("aws_access_key_id").is_some()
-        || settings.url.option("credentials-file").is_some();
-    let strange =
-        ["sso_session", "role_arn"].into_iter().find(|key| settings.in_file(key).is_some());
-    match strange {
-        Some(key) if !has_keys => Err(unfit(format!(
-            "the profile {profile} has {key}, which elect does not know"
-        ))
-        .and(format!(
-            "take a profile of its own with the line credential_process = aws configure export-credentials --profile \
-             {profile}"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses variables that ask for other hosts than the usual one of a region.
-fn usual_endpoint(settings: &Settings<'_>, region: &str) -> Result<(), Error> {
-    for (variable, host) in [
-        ("AWS_USE_FIPS_ENDPOINT", format!("dynamodb-fips.{region}.amazonaws.com")),
-        ("AWS_USE_DUALSTACK_ENDPOINT", format!("dynamodb.{region}.api.aws")),
-    ] {
-        if settings.variable(variable).is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-            return Err(unfit(format!("{variable} is set, which elect does not know"))
-                .and(format!("name the host that you mean, as in endpoint=https://{host}")));
-        }
-    }
-    Ok(())
-}
-
-fn of_region(region: &str) -> Host {
-    let domain = match region.split('-').next() {
-        Some("cn") => "amazonaws.com.cn",
-        Some("eusc") => "amazonaws.eu",
-        _ if region.starts_with("us-iso-") => "c2s.ic.gov",
-        _ if region.starts_with("us-isob-") => "sc2s.sgov.gov",
-        _ if region.starts_with("eu-isoe-") => "cloud.adc-e.uk",
-        _ if region.starts_with("us-isof-") => "csp.hci.ic.gov",
-        _ => "amazonaws.com",
-    };
-    Host { name: format!("dynamodb.{region}.{domain}"), port: HTTPS }
-}
-
-/// The host of an endpoint, and whether it is reached by TLS.
-fn host(endpoint: &str) -> Result<(Host, bool), Error> {
-    let wrong = |why: &str| unfit(format!("the endpoint is no https://HOST[:PORT]: {why}"));
-    let is_secured = endpoint.starts_with("https://");
-    if !is_secured && !endpoint.starts_with("http://") {
-        return Err(wrong("it begins with https://, or http:// on this machine"));
-    }
-    let port = if is_secured { HTTPS } else { HTTP };
-    let url = Url::parse(endpoint, port, &[]).map_err(|error| wrong(&error.to_string()))?;
-    match &url.hosts[..] {
-        [host] if matches!(&*url.path, "" | "/") && url.user.is_none() => {
-            Ok((host.clone(), is_secured))
-        }
-        _ => Err(wrong("it names one host, and no path")),
-    }
+    Ok(name)
 }
 
 #[cfg(test)]

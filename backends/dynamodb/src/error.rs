@@ -1,12 +1,10 @@
 //! What DynamoDB refuses, in words.
 
-use std::time::Duration;
-
+use elect_amazon::{Refused, Skew};
 use elect_api::text::{WORDS, clean};
 use elect_api::{Error, ErrorKind};
+use hyper::Response;
 use hyper::body::Bytes;
-use hyper::header::DATE;
-use hyper::{HeaderMap, Response};
 use serde_json::Value;
 
 /// Why there is no answer, or no good one.
@@ -21,12 +19,10 @@ pub(crate) enum Refusal {
         name: String,
         message: String,
         /// How far this machine's clock is from the server's.
-        skew: Option<Duration>,
+        skew: Skew,
     },
-    /// There are no credentials, or none that are good.
-    Credentials(String),
-    /// What has the credentials does not answer.
-    NoAnswer(String),
+    /// The request was not signed.
+    Unsigned(Refused),
 }
 
 /// A condition of a write does not hold.
@@ -52,8 +48,6 @@ const THROTTLED: [&str; 4] = [
 const TOO_MANY: &str = "LimitExceededException";
 /// Writes in two regions of a table that is consistent in all.
 const MEANWHILE: [&str; 2] = ["ReplicatedWriteConflictException", "TransactionConflictException"];
-/// DynamoDB refuses signatures that are off by 5 minutes.
-const SKEW: Duration = Duration::from_secs(120);
 
 impl Refusal {
     pub(crate) fn of(answer: &Response<Bytes>) -> Self {
@@ -66,7 +60,7 @@ impl Refusal {
             None => String::from_utf8_lossy(answer.body()).trim().to_owned(),
         };
         let (status, message) = (answer.status().as_u16(), clean(said, WORDS));
-        Self::Named { status, name, message, skew: skew(answer.headers()) }
+        Self::Named { status, name, message, skew: Skew::of(answer.headers()) }
     }
 
     /// Returns whether it is the error of this name.
@@ -79,14 +73,6 @@ impl Refusal {
         matches!(self, Self::Named { name, .. }
             if NO_CREDENTIALS.contains(&&**name) || EXPIRED.contains(&&**name))
     }
-}
-
-/// How far this machine's clock is from the one that wrote the answer, if that is much.
-fn skew(headers: &HeaderMap) -> Option<Duration> {
-    let theirs = httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()?;
-    let ours = elect_api::stamp::read(elect_api::stamp::display())?;
-    let skew = ours.duration_since(theirs).unwrap_or_else(|earlier| earlier.duration());
-    (skew > SKEW).then_some(skew)
 }
 
 impl elect_remote::Refusal for Refusal {
@@ -110,8 +96,7 @@ impl elect_remote::Refusal for Refusal {
         use ErrorKind::{Denied, Unfit, Unreachable};
         let (status, name, message, skew) = match self {
             Self::Named { status, name, message, skew } => (*status, &**name, message, skew),
-            Self::Credentials(why) => return Error::new(Denied, what).because(why.as_str()),
-            Self::NoAnswer(why) => return Error::new(Unreachable, what).because(why.as_str()),
+            Self::Unsigned(refused) => return refused.error(what),
         };
         let is = |names: &[&str]| names.contains(&name);
         let (kind, advice) = match status {
@@ -159,19 +144,14 @@ impl elect_remote::Refusal for Refusal {
         if !advice.is_empty() {
             error = error.and(advice);
         }
-        match skew {
-            Some(skew) if kind == Denied => error.and(format!(
-                "this machine's clock is {} s from the server's: correct it first",
-                skew.as_secs()
-            )),
-            _ => error,
-        }
+        skew.explain(error)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use elect_remote::Refusal as _;
+    use hyper::header::DATE;
 
     use super::*;
 

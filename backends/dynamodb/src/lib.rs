@@ -26,23 +26,19 @@
 //! **Unknown outcomes**: a request without an answer may have been carried out. So may one that was answered with a
 //! status of 500 or more, or without the name of an error of DynamoDB's. All other refusals have changed nothing.
 //!
-//! **Credentials** are found where Amazon's tools find them (`sources.rs`), but for profiles with `sso_session` or
+//! **Credentials** are found where Amazon's tools find them (`elect_amazon`), but for profiles with `sso_session` or
 //! `role_arn`, which are refused. They are renewed in the background while they are still good, so no renewal waits for
-//! that (`credentials.rs`).
+//! that.
 //!
 //! **Connections**: a process has one, and sends one request after the other (`session.rs`). Nothing tells of changes:
 //! candidates look again and again.
 
 mod address;
 mod creation;
-mod credentials;
 mod error;
 mod examine;
-mod fetch;
 mod item;
-mod profile;
 mod session;
-mod sources;
 mod table;
 
 use elect_api::{Error, Price, Store, StoreKind};
@@ -61,7 +57,7 @@ pub const PRICE: Price =
 const PRODUCT: Product = Product {
     name: "DynamoDB",
     scheme: SCHEME,
-    names: ["ca", "cert", "key"],
+    names: elect_amazon::NAMES,
     no_tls: "it does not speak TLS, which https:// in the endpoint asks for",
     password: "AWS_ACCESS_KEY_ID, AWS_PROFILE",
     hang_up: "",

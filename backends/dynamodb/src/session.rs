@@ -1,5 +1,6 @@
 //! The session with a table: the queue of its requests, each of which is signed.
 
+use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId, count_trip};
 use elect_remote::{
     Address, Dialling, Http, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent,
@@ -10,7 +11,6 @@ use hyper::{Request, StatusCode, Uri};
 use reqsign_core::hash::hex_sha256;
 use serde_json::{Value, json};
 
-use crate::credentials::Signer;
 use crate::error::{Failure, NO_TABLE, Refusal};
 use crate::examine::{self, State};
 use crate::{PRODUCT, address, item};
@@ -58,9 +58,9 @@ impl Operation {
 
 impl TableName {
     pub(crate) fn of(address: &Address) -> Self {
-        let signer = Signer::new(&address.space, &address.url);
+        let signer = Signer::new("dynamodb", &address.space, &address.url);
         // A wrong order was refused with the URL.
-        let order = address::order(&address.url).unwrap_or(Order::Race);
+        let order = elect_amazon::order(&address.url).unwrap_or(Order::Race);
         Self { table: address.database.clone(), region: address.space.clone(), order, signer }
     }
 }
@@ -88,7 +88,8 @@ impl Session {
             .body(body)
             .map_err(|_| Failure::Odd("no host"))?;
         let (mut head, body) = request.into_parts();
-        let key = self.name.signer.sign(&mut head).await?;
+        let signed = self.name.signer.sign(&mut head).await;
+        let key = signed.map_err(|refused| Failure::Refused(Refusal::Unsigned(refused)))?;
         head.uri = Uri::from_static("/");
         let answer = self.pulse.ask(self.requests.ask(Request::from_parts(head, body))).await?;
         if answer.status() != StatusCode::OK {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::sync::{mpsc, oneshot};
@@ -154,6 +155,25 @@ impl Http {
         })?;
         Ok(Response::from_parts(head, body))
     }
+}
+
+/// A request as it is sent to its host itself: the host is in a header, not in the address.
+///
+/// # Errors
+/// `Odd` if the request has no host, or is no text.
+pub fn wire_form<R>(request: Request<Bytes>) -> Result<Request<String>, Failure<R>> {
+    let odd = || Failure::Odd("a request without a host, or one that is no text");
+    let (mut head, body) = request.into_parts();
+    let authority = head.uri.authority().map(ToString::to_string).ok_or_else(odd)?;
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    head.uri = path.parse().map_err(|_| odd())?;
+    if !head.headers.contains_key(HOST) {
+        head.headers.insert(HOST, HeaderValue::from_str(&authority).map_err(|_| odd())?);
+    }
+    // The library that sends it writes the length.
+    head.headers.remove(CONTENT_LENGTH);
+    let body = String::from_utf8(body.to_vec()).map_err(|_| odd())?;
+    Ok(Request::from_parts(head, body))
 }
 
 fn lost<R>(error: &hyper::Error) -> Failure<R> {

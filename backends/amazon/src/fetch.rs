@@ -8,15 +8,16 @@ use std::time::Duration;
 use elect_remote::{Check, Encryption, Host, Http, Tls, TlsSettings, Way, Witness};
 use elect_system::helpers;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue};
 use hyper::{Request, Response, Uri};
 use reqsign_core::{
     CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, Result,
 };
 use tokio::time::timeout;
 
-use crate::PRODUCT;
-use crate::error::{Failure, Refusal};
+use crate::NAMES;
+
+/// Why there is no answer; the text is why TLS cannot be used.
+type Failure = elect_remote::Failure<String>;
 
 /// The longest time for an answer of the machine's metadata. On machines without it nothing answers. In a container a
 /// machine drops its answer if it counts more than one hop.
@@ -102,7 +103,7 @@ impl HttpSend for Fetch {
         let why = match answer {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(Failure::Way(trouble))) => trouble.to_string(),
-            Ok(Err(Failure::Lost(why))) => why,
+            Ok(Err(Failure::Lost(why) | Failure::Refused(why))) => why,
             Ok(Err(Failure::Odd(why))) => why.to_owned(),
             _ if is_metadata => {
                 "no answer: in a container, the machine's metadata need a hop limit of 2".to_owned()
@@ -122,23 +123,7 @@ async fn fetch(
     let host = host(request.uri(), is_secured)?;
     let encryption = if is_secured { encryption(&host).await? } else { Encryption::Off };
     let mut http = Http::dial(&Way::Network(host), &encryption, &Witness::default()).await?;
-    http.ask_whole(wire_form(request)?).await
-}
-
-/// The request as it is sent to the host itself.
-fn wire_form(request: Request<Bytes>) -> std::result::Result<Request<String>, Failure> {
-    let odd = || Failure::Odd("a request for credentials that is no text");
-    let (mut head, body) = request.into_parts();
-    let authority = head.uri.authority().map(ToString::to_string).ok_or_else(odd)?;
-    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    head.uri = path.parse().map_err(|_| odd())?;
-    if !head.headers.contains_key(HOST) {
-        head.headers.insert(HOST, HeaderValue::from_str(&authority).map_err(|_| odd())?);
-    }
-    // The library that sends it writes the length.
-    head.headers.remove(CONTENT_LENGTH);
-    let body = String::from_utf8(body.to_vec()).map_err(|_| odd())?;
-    Ok(Request::from_parts(head, body))
+    http.ask_whole(elect_remote::wire_form(request)?).await
 }
 
 fn host(uri: &Uri, is_secured: bool) -> std::result::Result<Host, Failure> {
@@ -153,10 +138,10 @@ async fn encryption(host: &Host) -> std::result::Result<Encryption, Failure> {
     let host = host.clone();
     let read = tokio::task::spawn_blocking(move || {
         let ca = std::env::var("AWS_CA_BUNDLE").ok().filter(|path| !path.is_empty());
-        let (cert, key, server_name, names) = (None, None, None, PRODUCT.names);
+        let (cert, key, server_name, names) = (None, None, None, NAMES);
         let settings = TlsSettings { ca, cert, key, check: Check::Name, server_name, names };
         Tls::new(settings, &[], &[host]).map(Encryption::Required)
     });
     let read = read.await.map_err(|error| Failure::Lost(error.to_string()))?;
-    read.map_err(|error| Failure::Refused(Refusal::Credentials(error.to_string())))
+    read.map_err(|error| Failure::Refused(error.to_string()))
 }

@@ -13,11 +13,11 @@ use reqsign_aws_v4::{
 };
 use reqsign_core::{Context, ErrorKind, ProvideCredential};
 
-use crate::error::{Failure, Refusal};
+use crate::Refused;
 
 /// What people read if there are none.
-const NONE: &str = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine \
-                    a role";
+const NONE: &str = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the \
+                    machine a role";
 /// The variables that name the service of a container.
 const CONTAINER: [&str; 2] =
     ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"];
@@ -69,15 +69,15 @@ impl Sources {
     /// Finds credentials in the first source that is set up.
     ///
     /// # Errors
-    /// `Refused` if that source fails, or none is set up.
-    pub(crate) async fn find(&self, context: &Context) -> Result<Credential, Failure> {
+    /// That source fails, or none is set up.
+    pub(crate) async fn find(&self, context: &Context) -> Result<Credential, Refused> {
         let found = self.first(context).await?;
-        let found = found.ok_or_else(|| Failure::Refused(Refusal::Credentials(NONE.to_owned())))?;
+        let found = found.ok_or_else(|| Refused::Credentials(NONE.to_owned()))?;
         let session_token = found.session_token.filter(|token| !token.is_empty());
         Ok(Credential { session_token, ..found })
     }
 
-    async fn first(&self, context: &Context) -> Result<Option<Credential>, Failure> {
+    async fn first(&self, context: &Context) -> Result<Option<Credential>, Refused> {
         if self.are_all
             && let Some(found) = asked(&EnvCredentialProvider::new(), context).await?
         {
@@ -110,8 +110,8 @@ impl Sources {
         let asked = asked(&self.machine, context).await;
         match asked {
             // Nothing answers on a machine elsewhere, and will not.
-            Err(Failure::Refused(Refusal::NoAnswer(why))) if !has_metadata(context) => {
-                Err(Failure::Refused(Refusal::Credentials(format!("{NONE} ({why})"))))
+            Err(Refused::NoAnswer(why)) if !has_metadata(context) => {
+                Err(Refused::Credentials(format!("{NONE} ({why})")))
             }
             asked => asked,
         }
@@ -131,15 +131,15 @@ fn has_metadata(context: &Context) -> bool {
 async fn asked(
     source: &impl ProvideCredential<Credential = Credential>,
     context: &Context,
-) -> Result<Option<Credential>, Failure> {
+) -> Result<Option<Credential>, Refused> {
     source.provide_credential(context).await.map_err(|error| refused(&error))
 }
 
 /// What is wrong with credentials may be mended by a person, or pass by itself.
-pub(crate) fn refused(error: &reqsign_core::Error) -> Failure {
+pub(crate) fn refused(error: &reqsign_core::Error) -> Refused {
     let why = elect_remote::in_full(error);
-    Failure::Refused(match error.kind() {
-        ErrorKind::RateLimited | ErrorKind::Unexpected => Refusal::NoAnswer(why),
-        _ => Refusal::Credentials(why),
-    })
+    match error.kind() {
+        ErrorKind::RateLimited | ErrorKind::Unexpected => Refused::NoAnswer(why),
+        _ => Refused::Credentials(why),
+    }
 }

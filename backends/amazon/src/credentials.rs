@@ -3,22 +3,45 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use elect_api::Error;
 use elect_remote::Url;
 use hyper::http::request::Parts;
-use reqsign_aws_v4::{Credential, RequestSigner};
+pub use reqsign_aws_v4::Credential;
+use reqsign_aws_v4::RequestSigner;
 use reqsign_core::time::Timestamp;
 use reqsign_core::{Context, SignRequest as _, SigningCredential};
 
-use crate::error::Failure;
 use crate::fetch;
 use crate::sources::{Sources, refused};
 
 /// Credentials that end sooner sign no request: the library refuses those that end within 10 s.
 const LEAST: Duration = Duration::from_secs(15);
 
-/// Signs requests to one region. The credentials are found at the first request, and again before they end.
+/// Signs requests to a service in one region. The credentials are found at the first request, and again before they
+/// end.
 #[derive(Clone, Debug)]
-pub(crate) struct Signer(Arc<Inner>);
+pub struct Signer(Arc<Inner>);
+
+/// Why a request was not signed.
+#[derive(Debug)]
+pub enum Refused {
+    /// There are no credentials, or none that are good.
+    Credentials(String),
+    /// What has the credentials does not answer.
+    NoAnswer(String),
+}
+
+impl Refused {
+    /// The error of a request that was not signed. `what` says what failed.
+    pub fn error(&self, what: String) -> Error {
+        use elect_api::ErrorKind::{Denied, Unreachable};
+        let (kind, why) = match self {
+            Self::Credentials(why) => (Denied, why),
+            Self::NoAnswer(why) => (Unreachable, why),
+        };
+        Error::new(kind, what).because(why.as_str())
+    }
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -31,12 +54,12 @@ struct Inner {
 }
 
 impl Signer {
-    /// Signs for a region. The URL may name a profile, or a file of credentials: no others are found then.
-    pub(crate) fn new(region: &str, url: &Url) -> Self {
+    /// Signs for a service. The URL may name a profile, or a file of credentials: no others are found then.
+    pub fn new(service: &str, region: &str, url: &Url) -> Self {
         Self(Arc::new(Inner {
             sources: Sources::of(region, url),
             context: fetch::context(),
-            signer: RequestSigner::new("dynamodb", region),
+            signer: RequestSigner::new(service, region),
             known: Mutex::new(None),
             finding: tokio::sync::Mutex::new(()),
         }))
@@ -45,11 +68,11 @@ impl Signer {
     /// Adds the signature to the head of a request. Returns the id of the key that has signed it.
     ///
     /// # Errors
-    /// `Refused` if there are no credentials, or none that are good.
+    /// Why there are no credentials, or none that are good.
     ///
     /// # Cancellation
     /// The search for credentials goes on, and the next request has what it finds.
-    pub(crate) async fn sign(&self, head: &mut Parts) -> Result<String, Failure> {
+    pub async fn sign(&self, head: &mut Parts) -> Result<String, Refused> {
         let credential = self.credential().await?;
         let Inner { signer, context, .. } = &*self.0;
         let signed = signer.sign_request(context, head, Some(&credential), None).await;
@@ -57,14 +80,21 @@ impl Signer {
     }
 
     /// Forgets credentials that were refused, so that the next request finds them anew.
-    pub(crate) fn forget(&self, key: &str) {
+    pub fn forget(&self, key: &str) {
         let mut known = self.0.known();
         if known.as_ref().is_some_and(|known| known.access_key_id == key) {
             *known = None;
         }
     }
 
-    async fn credential(&self) -> Result<Credential, Failure> {
+    /// The credentials that sign a request now.
+    ///
+    /// # Errors
+    /// As [`Signer::sign`].
+    ///
+    /// # Cancellation
+    /// As [`Signer::sign`].
+    pub async fn credential(&self) -> Result<Credential, Refused> {
         let known = self.0.known().clone();
         let inner = Arc::clone(&self.0);
         match known {
@@ -75,10 +105,9 @@ impl Signer {
                 Ok(known)
             }
             // A program that prints credentials may take longer than its caller waits.
-            _ => {
-                let found = tokio::spawn(async move { inner.find().await }).await;
-                found.unwrap_or_else(|error| Err(Failure::Lost(error.to_string())))
-            }
+            _ => tokio::spawn(async move { inner.find().await })
+                .await
+                .unwrap_or_else(|error| Err(Refused::NoAnswer(error.to_string()))),
         }
     }
 }
@@ -89,7 +118,7 @@ impl Inner {
     }
 
     /// Finds credentials, unless another call has just done so.
-    async fn find(&self) -> Result<Credential, Failure> {
+    async fn find(&self) -> Result<Credential, Refused> {
         let _one_at_a_time = self.finding.lock().await;
         let known = self.known().clone().filter(SigningCredential::is_valid);
         if let Some(known) = known {

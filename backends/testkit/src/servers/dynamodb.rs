@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::{Database, DatabaseServer, DatabaseSetup, Part, Place, Process, fetched, free_port};
 use crate::program::eventually;
 
-const SETUP: &str = "tests/run setup";
+pub(super) const SETUP: &str = "tests/run setup";
 const REGION: &str = "eu-west-1";
 /// The number of [`Moto`].
 const MOTO: usize = 0;
@@ -164,6 +164,17 @@ fn control(place: &Place, server: SocketAddr, fault: Option<&Value>) -> Value {
 
 /// Returns the answer to a request from a place; `None` if it is refused. With a body it is a POST.
 fn sent(place: &Place, url: &str, headers: &[String], body: Option<&Value>) -> Option<Value> {
+    let (method, body) = (if body.is_some() { "POST" } else { "GET" }, body.map(Value::to_string));
+    serde_json::from_slice(&curl(place, (method, url), headers, body.as_deref())?).ok()
+}
+
+/// Returns the answer to a request from a place; `None` if it is refused.
+pub(super) fn curl(
+    place: &Place,
+    (method, url): (&str, &str),
+    headers: &[String],
+    body: Option<&str>,
+) -> Option<Vec<u8>> {
     let words = [place.enter(), vec!["curl".to_owned()]].concat();
     let mut client = Command::new(&words[0])
         .args(&words[1..])
@@ -174,22 +185,22 @@ fn sent(place: &Place, url: &str, headers: &[String], body: Option<&Value>) -> O
         .spawn()
         .unwrap_or_else(|error| panic!("no client: {SETUP} ({error})"));
     let quoted = |text: &str| Value::from(text).to_string();
-    let mut lines = format!("url = {}\n", quoted(url));
+    let mut lines = format!("url = {}\nrequest = {method}\n", quoted(url));
     for header in headers {
         let _ = writeln!(lines, "header = {}", quoted(header));
     }
     if let Some(body) = body {
-        let _ = writeln!(lines, "data-raw = {}", quoted(&body.to_string()));
+        let _ = writeln!(lines, "data-raw = {}", quoted(body));
     }
     let mut input = client.stdin.take().expect("a pipe");
     input.write_all(lines.as_bytes()).expect("it reads");
     drop(input);
     let output = client.wait_with_output().expect("it was started");
-    output.status.success().then(|| serde_json::from_slice(&output.stdout).ok())?
+    output.status.success().then_some(output.stdout)
 }
 
 /// A file beside this one.
-fn source(name: &str) -> String {
+pub(super) fn source(name: &str) -> String {
     format!("{}/src/servers/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 

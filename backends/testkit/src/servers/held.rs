@@ -16,8 +16,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{
-    Consul, DatabaseServer as _, DatabaseSetup, Dynalite, Etcd, MariaDb, Moto, Postgres, Redis,
-    ZooKeeper, ZooKeeperSetup,
+    Consul, DatabaseServer as _, DatabaseSetup, Dynalite, Etcd, MariaDb, Moto, MotoS3, Postgres,
+    Redis, SeaweedFs, ZooKeeper, ZooKeeperSetup,
 };
 
 /// The variable with the path of the holder's socket.
@@ -67,6 +67,14 @@ impl Part {
     /// Panics if the holder could not start it.
     pub fn of_mariadb() -> Option<Self> {
         Self::of("mariadb")
+    }
+
+    /// Returns a part of a program that answers as S3 does, or `None` without a holder.
+    ///
+    /// # Panics
+    /// Panics if the holder could not start it.
+    pub fn of_objects(program: usize) -> Option<Self> {
+        Self::of(&format!("objects {program}"))
     }
 
     /// Returns a part of PostgreSQL, or `None` without a holder.
@@ -166,8 +174,10 @@ struct Servers {
     etcd: HashMap<String, Etcd>,
     mariadb: Option<MariaDb>,
     moto: Option<Moto>,
+    moto_s3: Option<MotoS3>,
     postgres: Option<Postgres>,
     redis: Option<Redis>,
+    seaweedfs: Option<SeaweedFs>,
     zookeeper: HashMap<String, ZooKeeper>,
     parts: u64,
 }
@@ -182,8 +192,10 @@ impl Servers {
             etcd: HashMap::new(),
             mariadb: None,
             moto: None,
+            moto_s3: None,
             postgres: None,
             redis: None,
+            seaweedfs: None,
             zookeeper: HashMap::new(),
             parts: 0,
         }
@@ -205,6 +217,10 @@ impl Servers {
             ["dynamodb", "0"] => vec![self.moto.get_or_insert_with(Moto::start).address()],
             ["dynamodb", "1"] => vec![self.dynalite.get_or_insert_with(Dynalite::start).address()],
             ["mariadb"] => vec![self.mariadb.get_or_insert_with(MariaDb::start).address()],
+            ["objects", "0"] => vec![self.moto_s3.get_or_insert_with(MotoS3::start).address()],
+            ["objects", "1"] => {
+                vec![self.seaweedfs.get_or_insert_with(SeaweedFs::start).address()]
+            }
             ["postgres"] => vec![self.postgres.get_or_insert_with(Postgres::start).address()],
             ["redis"] => vec![self.redis.get_or_insert_with(Redis::start).address()],
             ["zookeeper", members, tick, ref lines @ ..] => {

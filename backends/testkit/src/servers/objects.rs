@@ -1,0 +1,194 @@
+//! Programs that answer as Amazon S3 does: moto, in Python, and `SeaweedFS`, which keeps its data on the disk. They
+//! share no code.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+
+use tempfile::TempDir;
+
+use super::dynamodb::{SETUP, curl, source};
+use super::{Database, DatabaseServer, Part, Place, Process, Rights, fetched, free_port};
+use crate::program::eventually;
+
+const REGION: &str = "us-east-1";
+/// The bucket of all tests. Each has its own prefix in it.
+const BUCKET: &str = "elect";
+/// The number of [`MotoS3`].
+const MOTO: usize = 0;
+/// The number of [`SeaweedFs`].
+const SEAWEEDFS: usize = 1;
+
+/// A server of moto.
+pub type MotoS3 = Servers<MOTO>;
+/// A server of `SeaweedFS`.
+pub type SeaweedFs = Servers<SEAWEEDFS>;
+
+/// A server with the program of this number.
+#[derive(Debug)]
+pub struct Servers<const PROGRAM: usize> {
+    process: Process,
+    address: SocketAddr,
+    /// What the program leaves behind.
+    sockets: Vec<String>,
+    _folder: TempDir,
+}
+
+impl<const PROGRAM: usize> Drop for Servers<PROGRAM> {
+    fn drop(&mut self) {
+        self.process.kill();
+        for socket in &self.sockets {
+            let _ = std::fs::remove_file(socket);
+        }
+    }
+}
+
+impl<const PROGRAM: usize> Servers<PROGRAM> {
+    /// Starts a server, and returns when it serves.
+    ///
+    /// # Panics
+    /// Panics if it cannot be started. The message names the command that installs it.
+    pub fn start() -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let (place, at) = (Place::here(), folder.path().display().to_string());
+        let address = SocketAddr::from((place.address(), free_port()));
+        let (host, port) = (address.ip().to_string(), address.port().to_string());
+        let there = |path: &str| {
+            let found = fetched(path).unwrap_or_else(|| panic!("{path} is missing: {SETUP}"));
+            found.display().to_string()
+        };
+        let (mut command, mut sockets) = (Vec::new(), Vec::new());
+        if PROGRAM == MOTO {
+            command.extend([there("python/bin/python"), source("one_at_a_time.py"), host, port]);
+        } else {
+            command.extend(["env".to_owned(), format!("TMPDIR={at}"), there("python/bin/weed")]);
+            command.extend(["server", "-s3"].map(str::to_owned));
+            command.push(format!("-s3.config={}", source("seaweedfs_users.json")));
+            // It would tell its makers of itself.
+            let settings = ["master.telemetry=false", "s3.port.iceberg=0", "s3.port.lance=0"];
+            command.extend(settings.map(|setting| format!("-{setting}")));
+            command.extend([
+                format!("-dir={at}"),
+                format!("-ip={host}"),
+                format!("-ip.bind={host}"),
+            ]);
+            command.push(format!("-s3.port={port}"));
+            for part in ["master", "volume", "filer", "s3"] {
+                let port = free_port();
+                command.push(format!("-{part}.port.grpc={port}"));
+                // Wherever its other files are.
+                sockets.push(format!("/tmp/seaweedfs-{part}-grpc-{port}.sock"));
+            }
+            let ports =
+                ["master", "volume", "filer"].map(|it| format!("-{it}.port={}", free_port()));
+            command.extend(ports);
+            command.extend(["filer", "s3"].map(|it| format!("-{it}.localSocket={at}/{it}.sock")));
+        }
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let process = Process::start(&command, &place, &folder.path().join("log"), "python3");
+        let mut started = Self { process, address, sockets, _folder: folder };
+        eventually("S3 to serve", || {
+            assert!(started.process.is_alive(), "it has died: {}", started.process.log());
+            // As an administrator does.
+            ask::<PROGRAM>(address, "PUT", BUCKET)
+        });
+        started
+    }
+
+    /// Returns the keys below a prefix: a thousand at most.
+    ///
+    /// # Panics
+    /// Panics if it does not answer.
+    pub fn keys(server: SocketAddr, prefix: &str) -> Vec<String> {
+        let list = ask::<PROGRAM>(server, "GET", &format!("{BUCKET}?list-type=2&prefix={prefix}/"));
+        let list = list.expect("a list");
+        let keys = list.split("<Key>").skip(1).filter_map(|rest| rest.split_once("</Key>"));
+        keys.map(|(key, _)| key.to_owned()).collect()
+    }
+
+    /// Returns the text of an object; `None` if there is none.
+    pub fn text(server: SocketAddr, key: &str) -> Option<String> {
+        ask::<PROGRAM>(server, "GET", &format!("{BUCKET}/{key}"))
+    }
+}
+
+/// Returns the answer to a request of the administrator; `None` if it is refused.
+fn ask<const PROGRAM: usize>(server: SocketAddr, method: &str, path: &str) -> Option<String> {
+    // moto knows by that which service is meant, and does not check it. SeaweedFS has a user without a name.
+    let signature = format!(
+        "Authorization: AWS4-HMAC-SHA256 Credential=AKIA/20260101/{REGION}/s3/aws4_request, SignedHeaders=host, \
+         Signature=0"
+    );
+    let headers = if PROGRAM == MOTO { vec![signature] } else { Vec::new() };
+    let url = format!("http://{server}/{path}");
+    let answer = curl(&Place::here(), (method, &url), &headers, None)?;
+    Some(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// The users that this process has made, with the files of their credentials.
+static USERS: Mutex<BTreeMap<String, &str>> = Mutex::new(BTreeMap::new());
+
+/// The file with the credentials of a user.
+fn credentials(user: &str) -> String {
+    let users = USERS.lock().expect("no panic");
+    source(users.get(user).copied().unwrap_or("aws_credentials"))
+}
+
+impl<const PROGRAM: usize> DatabaseServer for Servers<PROGRAM> {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn process(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
+    fn ask(&self, path: &str) -> String {
+        ask::<PROGRAM>(self.address, "GET", path).unwrap_or_default()
+    }
+
+    fn table(&self) -> &'static str {
+        "elect"
+    }
+
+    fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    fn stop(&self, is_stopped: bool) {
+        self.process.stop(is_stopped);
+    }
+}
+
+impl<const PROGRAM: usize> Database for Servers<PROGRAM> {
+    fn part() -> Option<Part> {
+        Part::of_objects(PROGRAM)
+    }
+
+    fn start() -> Self {
+        Self::start()
+    }
+
+    fn greets() -> bool {
+        false
+    }
+
+    fn url(server: SocketAddr, user: &str, name: &str) -> String {
+        let credentials = credentials(user);
+        format!(
+            "s3://{BUCKET}/{name}/rows?region={REGION}&order=queue&endpoint=http://{server}&allow-plain&\
+             credentials-file={credentials}"
+        )
+    }
+
+    fn admit(_server: SocketAddr, user: &str, _name: &str, rights: Rights) {
+        let file = if rights == Rights::Read { "aws_reader" } else { "aws_nobody" };
+        USERS.lock().expect("no panic").insert(user.to_owned(), file);
+    }
+
+    fn empty(server: SocketAddr, name: &str) {
+        for key in Self::keys(server, name).into_iter().filter(|key| !key.contains("/-/")) {
+            ask::<PROGRAM>(server, "DELETE", &format!("{BUCKET}/{key}"));
+        }
+    }
+}

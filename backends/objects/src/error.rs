@@ -1,0 +1,197 @@
+//! What an object store refuses, in words.
+
+use elect_amazon::{Refused, Skew};
+use elect_api::text::{WORDS, clean};
+use elect_api::{Error, ErrorKind};
+use hyper::body::Bytes;
+use hyper::{Response, StatusCode};
+
+/// Why there is no answer, or no good one.
+pub(crate) type Failure = elect_remote::Failure<Refusal>;
+
+/// An answer that is an error.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The name of an error, and what it says.
+    Named {
+        status: StatusCode,
+        /// Empty if the answer is not one of the protocol.
+        name: String,
+        message: String,
+        /// The region in which the bucket is, if the answer says so.
+        region: Option<String>,
+        skew: Skew,
+    },
+    /// The request was not signed.
+    Unsigned(Refused),
+}
+
+pub(crate) const NO_BUCKET: &str = "NoSuchBucket";
+const NO_OBJECT: &str = "NoSuchKey";
+const NO_RIGHT: &str = "AccessDenied";
+const NO_CREDENTIALS: [&str; 4] =
+    ["InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed"];
+const EXPIRED: [&str; 2] = ["ExpiredToken", "TokenRefreshRequired"];
+const OTHER_REGION: [&str; 2] = ["PermanentRedirect", "AuthorizationHeaderMalformed"];
+const BUSY: [&str; 3] = ["OperationAborted", "RequestTimeout", "TemporaryRedirect"];
+
+impl Refusal {
+    pub(crate) fn of(answer: &Response<Bytes>) -> Self {
+        let body = String::from_utf8_lossy(answer.body());
+        let name = element(&body, "Code").unwrap_or_default().to_owned();
+        let message = element(&body, "Message").unwrap_or(&*body).trim().to_owned();
+        let region = answer.headers().get("x-amz-bucket-region");
+        let region = region.and_then(|region| region.to_str().ok()).map(str::to_owned);
+        let (status, skew) = (answer.status(), Skew::of(answer.headers()));
+        Self::Named { status, name, message: clean(message, WORDS), region, skew }
+    }
+
+    /// Returns whether it is the error of this name.
+    pub(crate) fn is(&self, names: &[&str]) -> bool {
+        matches!(self, Self::Named { name, .. } if names.contains(&&**name))
+    }
+
+    fn has(&self, known: StatusCode) -> bool {
+        matches!(self, Self::Named { status, .. } if *status == known)
+    }
+
+    /// Returns whether there is no such object.
+    pub(crate) fn is_absence(&self) -> bool {
+        self.is(&[NO_OBJECT])
+    }
+
+    /// Returns whether the condition of a write does not hold: the tag is another one, or there is no object, or
+    /// another write was in the middle of its work.
+    pub(crate) fn is_conflict(&self) -> bool {
+        let is_meanwhile = self.has(StatusCode::CONFLICT) && !self.is(&[""]);
+        self.has(StatusCode::PRECONDITION_FAILED) || is_meanwhile || self.is_absence()
+    }
+
+    /// Returns whether it is about the credentials, so that others may be accepted.
+    pub(crate) fn is_of_credentials(&self) -> bool {
+        self.is(&NO_CREDENTIALS) || self.is(&EXPIRED)
+    }
+
+    fn advice(&self) -> (ErrorKind, &'static str) {
+        use ErrorKind::{Denied, Unfit, Unreachable};
+        let Self::Named { status, name, .. } = self else { return (Unreachable, "") };
+        match status.as_u16() {
+            502..=504 if name.is_empty() => {
+                (Unreachable, "a balancer or a proxy before the store reports it unavailable")
+            }
+            429 | 500.. => (Unreachable, ""),
+            _ if name.is_empty() => {
+                (Unreachable, "another program answers in the place of the store: see the endpoint")
+            }
+            _ if self.is(&NO_CREDENTIALS) => (
+                Denied,
+                "correct the credentials: `aws sts get-caller-identity` shows whose they are",
+            ),
+            _ if self.is(&EXPIRED) => (Denied, "log in again, as with `aws sso login`"),
+            _ if self.is(&[NO_RIGHT]) => {
+                (Denied, "elect help s3 has the policy that the credentials need")
+            }
+            _ if self.is(&[NO_BUCKET]) => (
+                Unfit,
+                "the bucket is not there: correct its name, the region and the endpoint, or make it",
+            ),
+            _ if self.is(&OTHER_REGION) => (Unfit, "correct the region in the URL"),
+            _ if self.is(&BUSY) || self.is_conflict() => (Unreachable, ""),
+            _ => (Unfit, ""),
+        }
+    }
+}
+
+/// The text of the first element of this name.
+fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    rest.split_once(&format!("</{name}>")).map(|(text, _)| text)
+}
+
+impl elect_remote::Refusal for Refusal {
+    type Code = StatusCode;
+
+    fn code(&self) -> Option<StatusCode> {
+        if let Self::Named { status, .. } = self { Some(*status) } else { None }
+    }
+
+    /// Only a refusal with a name is the store's own. What stands before it may have passed the request on.
+    fn is_unclear(&self) -> bool {
+        matches!(self, Self::Named { status, name, .. }
+            if status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS || name.is_empty())
+    }
+
+    /// Another connection may lead to another machine of the store.
+    fn is_of_a_replica(&self) -> bool {
+        self.is_unclear()
+    }
+
+    fn error(&self, what: String, _login: &str) -> Error {
+        let (status, name, message, region, skew) = match self {
+            Self::Named { status, name, message, region, skew } => {
+                (status, name, message, region, skew)
+            }
+            Self::Unsigned(refused) => return refused.error(what),
+        };
+        let (kind, advice) = self.advice();
+        let named =
+            if name.is_empty() { format!("HTTP {}", status.as_u16()) } else { name.clone() };
+        let said = if message.is_empty() { named } else { format!("{message} ({named})") };
+        let mut error = Error::new(kind, what).because(said);
+        if !advice.is_empty() {
+            error = error.and(advice);
+        }
+        if let Some(region) = region.as_ref().filter(|_| self.is(&OTHER_REGION)) {
+            error = error.and(format!("the bucket is in {region}"));
+        }
+        skew.explain(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use elect_remote::Refusal as _;
+
+    use super::*;
+
+    fn refusal(status: u16, name: &str) -> Refusal {
+        let body = format!("<?xml?><Error><Code>{name}</Code><Message>so it is</Message></Error>");
+        let body = if name.is_empty() { "<html>".to_owned() } else { body };
+        let answer = Response::builder().status(status).body(Bytes::from(body));
+        Refusal::of(&answer.expect("an answer"))
+    }
+
+    #[test]
+    fn only_a_refusal_of_the_store_s_own_says_that_nothing_happened() {
+        for (status, name) in [(412, "PreconditionFailed"), (404, "NoSuchKey"), (409, "Conflict")] {
+            let refusal = refusal(status, name);
+            assert!(refusal.is_conflict() && !refusal.is_unclear(), "{status} {name}");
+        }
+        for (status, name) in [(500, "InternalError"), (503, "SlowDown"), (429, "TooMany")] {
+            assert!(refusal(status, name).is_unclear(), "{status} {name}");
+        }
+        for status in [302, 400, 403, 404, 408, 409, 429, 502, 503] {
+            let foreign = refusal(status, "");
+            assert!(foreign.is_unclear() && !foreign.is_conflict(), "{status}");
+            assert_eq!(foreign.error("x".into(), "").kind(), ErrorKind::Unreachable, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_a_person_can_mend_is_said() {
+        for (status, name, kind, words) in [
+            (403, "AccessDenied", ErrorKind::Denied, "elect help s3"),
+            (400, "ExpiredToken", ErrorKind::Denied, "log in again"),
+            (403, "InvalidAccessKeyId", ErrorKind::Denied, "correct the credentials"),
+            (404, "NoSuchBucket", ErrorKind::Unfit, "the bucket is not there"),
+            (301, "PermanentRedirect", ErrorKind::Unfit, "correct the region"),
+            (400, "EntityTooLarge", ErrorKind::Unfit, "so it is (EntityTooLarge)"),
+            (400, "RequestTimeout", ErrorKind::Unreachable, "so it is"),
+        ] {
+            let error = refusal(status, name).error("cannot".into(), "");
+            let text = format!("{error}: {:?}", std::error::Error::source(&error));
+            assert_eq!(error.kind(), kind, "{text}");
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}

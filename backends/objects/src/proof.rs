@@ -1,0 +1,213 @@
+//! The proof that a store heeds the conditions of a put. A store that ignores one of them lets two candidates lead.
+
+use elect_api::{Error, ErrorKind};
+use elect_record::table::{Key, Put, Tag};
+use elect_remote::{Link, Refusal as _, Session as _, unfit};
+use futures_util::future::{join, join_all, try_join_all};
+use object_store::path::Path;
+
+use crate::PRODUCT;
+use crate::error::Failure;
+use crate::object::{Object, tombstone, with};
+use crate::session::{Bucket, Session};
+
+/// The number of sessions that write at once.
+const RIVALS: usize = 4;
+/// How often they create an object, replace it, and remove it.
+const ROUNDS: usize = 2;
+const DOING: &str = "cannot prove that the store heeds conditions";
+const CREATES: &str = "a put with If-None-Match: * replaces an object";
+const REPLACES: &str = "a put with If-Match replaces an object that has another ETag";
+/// How a proof is written that is one of deletes, too.
+const DELETES: &str = "deletes";
+
+/// What a server has proven.
+#[derive(Clone, Debug)]
+pub(crate) struct Proof {
+    /// The kind of server, by its own name.
+    pub(crate) server: String,
+    /// Whether it heeds the condition of a delete, too.
+    pub(crate) is_of_deletes: bool,
+}
+
+impl Proof {
+    pub(crate) fn read(text: &str) -> Self {
+        let (what, server) = text.split_once('\n').unwrap_or_default();
+        Self { server: server.to_owned(), is_of_deletes: what == DELETES }
+    }
+
+    pub(crate) fn written(&self) -> String {
+        format!("{}\n{}", if self.is_of_deletes { DELETES } else { "puts" }, self.server)
+    }
+}
+
+/// Has the store prove that it heeds conditions, unless it has.
+///
+/// # Errors
+/// `Unfit` if it ignores a condition of a put; never `Ambiguous`.
+///
+/// # Cancellation
+/// The proof goes on, as it may take longer than an attempt of the caller's. The next call has its outcome.
+pub(crate) async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
+    let link = link.clone();
+    let proving = tokio::spawn(async move {
+        let bucket = link.opener();
+        let _one_at_a_time = bucket.proving.lock().await;
+        let ours = link.beside().await?;
+        let server = ours.server.clone();
+        if let Some(proof) = bucket.proof(&server) {
+            return Ok(proof);
+        }
+        let rivals = try_join_all((1..RIVALS).map(|_| link.beside())).await?;
+        let is_of_deletes = prove(&ours, &rivals).await?;
+        let proof = Proof { server, is_of_deletes };
+        bucket.note(proof.clone());
+        Ok(proof)
+    });
+    let ended = |_| Err(Error::new(ErrorKind::Unreachable, format!("{DOING}: it was ended")));
+    proving.await.unwrap_or_else(ended)
+}
+
+/// Tries both conditions on the way of this process to a store that has proven them to another one: something between
+/// may strip the headers. If they are ignored, the object with the id is replaced by the same.
+///
+/// # Errors
+/// As [`of`].
+pub(crate) async fn try_the_way(session: &Session, id: &Object) -> Result<(), Error> {
+    let tried = async {
+        let text = id.body.as_ref().map_or_else(tombstone, with);
+        let path = session.bucket.id();
+        refused(&session.write(&path, None, text.clone()).await?, CREATES)?;
+        refused(&session.write(&path, Some(&other_tag()), text).await?, REPLACES)
+    };
+    tried.await.map_err(|flaw| flaw.error(session))
+}
+
+/// Has a store prove it with objects of its own. `rivals` are further sessions with it. Returns whether it heeds the
+/// condition of a delete, too.
+async fn prove(ours: &Session, rivals: &[Session]) -> Result<bool, Error> {
+    let names = [0; 2 + ROUNDS].map(|_| format!("probe-{}", tombstone()));
+    let object = |name| ours.bucket.object(Key { election: Key::STORE, document: name });
+    let [one, absent, others @ ..] = names.each_ref().map(|name| object(name));
+    let mut proven = one_by_one(ours, &one, &absent).await;
+    for other in &others {
+        if let Ok(is_of_deletes) = proven {
+            proven = at_once(ours, rivals, other, is_of_deletes).await;
+        }
+    }
+    // What stays behind costs room alone.
+    join_all([&one, &absent].into_iter().chain(&others).map(|path| ours.remove(path))).await;
+    proven.map_err(|flaw| flaw.error(ours))
+}
+
+/// Why a store has not proven it.
+enum Flaw {
+    /// It ignores a condition. These words say which.
+    Ignores(&'static str),
+    /// Of several writes at once it has done none, which may be different the next time.
+    NoneWon,
+    Failed(Failure),
+}
+
+impl Flaw {
+    fn error(&self, session: &Session) -> Error {
+        let place = PRODUCT.at(session.place());
+        match self {
+            Self::Ignores(what) => {
+                let why = "is not fit for elections, as two candidates could lead at once";
+                unfit(format!("{place} {why}: {what}"))
+                    .and("elect help s3 names stores that are fit")
+            }
+            Self::NoneWon => {
+                let why = "of writes at once it has done none";
+                Error::new(ErrorKind::Unreachable, format!("{DOING} in {place}: {why}"))
+            }
+            Self::Failed(failure) => session.failed(DOING, failure, false),
+        }
+    }
+}
+
+impl From<Failure> for Flaw {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Fails with these words if a write was done.
+fn refused(put: &Put, what: &'static str) -> Result<(), Flaw> {
+    if *put == Put::Conflict { Ok(()) } else { Err(Flaw::Ignores(what)) }
+}
+
+/// A tag that no object has.
+fn other_tag() -> Tag {
+    Tag("\"0123456789abcdef0123456789abcdef\"".to_owned())
+}
+
+/// The tag of a write that was done. Fails with these words if it was not.
+fn done(put: Put, what: &'static str) -> Result<Tag, Flaw> {
+    if let Put::Done(tag) = put { Ok(tag) } else { Err(Flaw::Ignores(what)) }
+}
+
+/// One write after the other. Returns whether it heeds the condition of a delete, too.
+async fn one_by_one(ours: &Session, one: &Path, absent: &Path) -> Result<bool, Flaw> {
+    let put = async |path: &Path, expected: Option<&Tag>| {
+        ours.write(path, expected, tombstone()).await.map_err(Flaw::from)
+    };
+    let first = done(put(one, None).await?, "a put with If-None-Match: * creates no object")?;
+    refused(&put(one, None).await?, CREATES)?;
+    refused(&put(one, Some(&other_tag())).await?, REPLACES)?;
+    let second = put(one, Some(&first)).await?;
+    let second = done(second, "a put with If-Match and its own ETag replaces no object")?;
+    if first == second {
+        return Err(Flaw::Ignores("two writes of an object have the same ETag"));
+    }
+    refused(
+        &put(one, Some(&first)).await?,
+        "a put with If-Match replaces an object whose ETag has changed",
+    )?;
+    refused(&put(absent, Some(&second)).await?, "a put with If-Match creates an object")?;
+    if ours.read(one).await?.is_none_or(|found| found.tag != second) {
+        return Err(Flaw::Ignores("a read does not show the last write"));
+    }
+    Ok(removed(ours, one, &first).await? == Some(false)
+        && ours.read(one).await?.is_some()
+        && removed(ours, one, &second).await? == Some(true)
+        && ours.read(one).await?.is_none())
+}
+
+/// Whether an object was removed; `None` if the store refuses conditional deletes, or all that we ask for.
+async fn removed(session: &Session, path: &Path, tag: &Tag) -> Result<Option<bool>, Flaw> {
+    match session.remove_if(path, tag).await {
+        Err(failure) if failure.refusal().is_some_and(|it| !it.is_unclear()) => Ok(None),
+        removed => Ok(Some(removed?)),
+    }
+}
+
+/// Writes of all sessions at once, of which each time one may be done. Returns whether that holds for deletes, too.
+async fn at_once(
+    ours: &Session,
+    rivals: &[Session],
+    path: &Path,
+    is_of_deletes: bool,
+) -> Result<bool, Flaw> {
+    let mut expected = None;
+    for what in [
+        "of puts at once with If-None-Match: * more than one is done",
+        "of puts at once with If-Match and one ETag more than one is done",
+    ] {
+        let all = std::iter::once(ours).chain(rivals);
+        let puts = all.map(|session| session.write(path, expected.as_ref(), tombstone()));
+        let puts = try_join_all(puts).await?;
+        let done: Vec<_> = puts.into_iter().filter(|put| *put != Put::Conflict).collect();
+        expected = match &done[..] {
+            [Put::Done(tag)] => Some(tag.clone()),
+            [] => return Err(Flaw::NoneWon),
+            _ => return Err(Flaw::Ignores(what)),
+        };
+    }
+    let Some(tag) = expected.filter(|_| is_of_deletes) else { return Ok(false) };
+    let puts = rivals.iter().map(|session| session.write(path, Some(&tag), tombstone()));
+    let (removed, puts) = join(removed(ours, path, &tag), try_join_all(puts)).await;
+    let done = puts?.iter().filter(|put| **put != Put::Conflict).count();
+    Ok(done + usize::from(removed? == Some(true)) == 1)
+}

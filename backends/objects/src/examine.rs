@@ -21,9 +21,9 @@ pub(crate) async fn state(session: &Session) -> Result<State, Failure> {
 }
 
 /// What `elect doctor` shows of the bucket.
-pub(crate) fn examine(session: &Session, state: &State) -> Respondent {
+pub(crate) async fn examine(session: &Session, state: &State) -> Respondent {
     let (bucket, server) = (&session.bucket.name, session.server.clone());
-    let findings = match state {
+    let mut findings = match state {
         State::Missing => vec![Finding::error(
             format!("there is no bucket {bucket}"),
             "correct its name, the region or the endpoint, or make it as elect help s3 shows",
@@ -34,6 +34,9 @@ pub(crate) fn examine(session: &Session, state: &State) -> Respondent {
             "elect run does so before it first leads there, and refuses a store that does not",
         )],
     };
+    if matches!(state, State::There) {
+        findings.extend(settings(session).await);
+    }
     Respondent {
         version: server,
         role: "bucket",
@@ -42,4 +45,25 @@ pub(crate) fn examine(session: &Session, state: &State) -> Respondent {
         findings,
         connections: None,
     }
+}
+
+/// The settings that do harm. What the credentials may not read, or the store does not know, is passed over.
+async fn settings(session: &Session) -> Vec<Finding> {
+    let (bucket, mut findings) = (&session.bucket.name, Vec::new());
+    let says = |text: &str, words: &[&str]| words.iter().all(|word| text.contains(word));
+    let versioning = session.setting("versioning").await.unwrap_or_default();
+    if says(&versioning, &["<Status>Enabled</Status>"]) {
+        findings.push(Finding::note(
+            format!("the bucket {bucket} keeps the old version of an object at each renewal"),
+            "take a bucket without versioning, or one with a rule that removes old versions soon",
+        ));
+    }
+    let rules = session.setting("lifecycle").await.unwrap_or_default();
+    if says(&rules, &["<Expiration>", "<Status>Enabled</Status>"]) {
+        findings.push(Finding::warning(
+            format!("the bucket {bucket} has a rule that removes old objects"),
+            "limit it to other prefixes: elect would forget fences and values that are old",
+        ));
+    }
+    findings
 }

@@ -14,7 +14,6 @@ use futures_util::TryStreamExt as _;
 use hyper::header::{CACHE_CONTROL, HeaderValue, IF_MATCH, USER_AGENT};
 use hyper::{HeaderMap, Method, Request};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
-use object_store::client::HttpRequestBody;
 use object_store::path::Path;
 use object_store::signer::{SignedUrlOptions, Signer as _};
 use object_store::{
@@ -32,8 +31,8 @@ use crate::{PRODUCT, SCHEME, address};
 /// The document of the store that has its id.
 const ID: Key<'static> = Key { election: Key::STORE, document: "id" };
 
-/// For how long the signature of a removal is good.
-const REMOVAL: Duration = Duration::from_secs(60);
+/// For how long the signature of an address is good.
+const SIGNED: Duration = Duration::from_secs(60);
 
 /// Opens sessions with one bucket.
 #[derive(Clone, Debug)]
@@ -193,14 +192,24 @@ impl Session {
         let tag = HeaderValue::from_str(tag).map_err(|_| Failure::Odd("a tag of no text"))?;
         let signed = SignedUrlOptions::new().with_signed_header(IF_MATCH, tag.clone());
         let removed = self.ask(async {
-            let url = self.objects.signed_url_opts(Method::DELETE, path, REMOVAL, &signed).await?;
-            let request = Request::delete(url.as_str()).header(IF_MATCH, tag);
-            Ok(self.wire.send(request.body(HttpRequestBody::empty())).await)
+            let url = self.objects.signed_url_opts(Method::DELETE, path, SIGNED, &signed).await?;
+            Ok(self.wire.send(Request::delete(url.as_str()).header(IF_MATCH, tag)).await)
         });
         match removed.await? {
             Err(failure) if failure.refusal().is_some_and(Refusal::is_conflict) => Ok(false),
-            removed => removed.map(|()| true),
+            removed => removed.map(|_| true),
         }
+    }
+
+    /// What the store says of a setting of the bucket, such as `versioning`.
+    pub(crate) async fn setting(&self, name: &str) -> Result<String, Failure> {
+        let signed = SignedUrlOptions::new().with_query([(name, "")]);
+        let (bucket, get) = (Path::default(), Method::GET);
+        let answer = self.ask(async {
+            let url = self.objects.signed_url_opts(get, &bucket, SIGNED, &signed).await?;
+            Ok(self.wire.send(Request::get(url.as_str())).await)
+        });
+        answer.await?
     }
 
     /// Removes an object that no one else writes.
@@ -332,7 +341,7 @@ impl Opener for Bucket {
     }
 
     async fn examine(&self, session: &Session, state: State) -> Respondent {
-        examine::examine(session, &state)
+        examine::examine(session, &state).await
     }
 }
 

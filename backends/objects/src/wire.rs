@@ -14,8 +14,8 @@ use hyper::header::{AUTHORIZATION, SERVER};
 use hyper::{HeaderMap, Method, Request};
 use object_store::aws::AwsCredential;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
-    HttpResponseBody, HttpService,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
+    HttpResponse, HttpResponseBody, HttpService,
 };
 use object_store::{ClientOptions, CredentialProvider};
 
@@ -52,13 +52,16 @@ impl Wire {
         found.map(drop).map_err(|refused| Failure::Refused(Refusal::Unsigned(refused)))
     }
 
-    /// Sends a request without a body, of which the answer does not matter.
+    /// Sends a request without a body, to an address that carries its signature.
     pub(crate) async fn send(
         &self,
-        request: hyper::http::Result<HttpRequest>,
-    ) -> Result<(), Failure> {
+        request: hyper::http::request::Builder,
+    ) -> Result<String, Failure> {
+        let request = request.body(HttpRequestBody::empty());
         let request = request.map_err(|_| Failure::Odd("a request that is no text"))?;
-        self.ask(request).await.map(drop)
+        let answer = self.ask(request).await?.into_body().bytes().await;
+        let answer = answer.map_err(|_| Failure::Odd("an answer without its body"))?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     async fn ask(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
@@ -69,6 +72,7 @@ impl Wire {
             Method::PUT => "put_object",
             Method::DELETE => "delete_object",
             _ if is_list => "list_objects",
+            _ if head.uri.path().ends_with('/') => "get_bucket",
             _ => "get_object",
         });
         let key = signed_by(&head.headers);

@@ -95,6 +95,14 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
         started
     }
 
+    /// Changes a setting of the bucket, such as `versioning`.
+    ///
+    /// # Panics
+    /// Panics if it is refused.
+    pub fn set(server: SocketAddr, setting: &str, text: &str) {
+        send::<PROGRAM>(server, ("PUT", &format!("{BUCKET}?{setting}")), Some(text)).expect("done");
+    }
+
     /// Returns the keys below a prefix: a thousand at most.
     ///
     /// # Panics
@@ -114,14 +122,24 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
 
 /// Returns the answer to a request of the administrator; `None` if it is refused.
 fn ask<const PROGRAM: usize>(server: SocketAddr, method: &str, path: &str) -> Option<String> {
+    send::<PROGRAM>(server, (method, path), None)
+}
+
+/// The same with a body.
+fn send<const PROGRAM: usize>(
+    server: SocketAddr,
+    (method, path): (&str, &str),
+    body: Option<&str>,
+) -> Option<String> {
     // moto knows by that which service is meant, and does not check it. SeaweedFS has a user without a name.
     let signature = format!(
         "Authorization: AWS4-HMAC-SHA256 Credential=AKIA/20260101/{REGION}/s3/aws4_request, SignedHeaders=host, \
          Signature=0"
     );
-    let headers = if PROGRAM == MOTO { vec![signature] } else { Vec::new() };
+    let mut headers = vec!["Content-Type: application/xml".to_owned()];
+    headers.extend((PROGRAM == MOTO).then_some(signature));
     let url = format!("http://{server}/{path}");
-    let answer = curl(&Place::here(), (method, &url), &headers, None)?;
+    let answer = curl(&Place::here(), (method, &url), &headers, body)?;
     Some(String::from_utf8_lossy(&answer).into_owned())
 }
 

@@ -99,7 +99,7 @@ impl UrlError {
                 "build elect with at least one backend, such as --features file".to_owned()
             }
             Self::UnknownScheme(url) if url.starts_with("dynamodb:") => {
-                "take a package of elect, or build it with --features cloud".to_owned()
+                "build elect with --features cloud".to_owned()
             }
             Self::UnknownScheme(url) if url.starts_with("https:") => {
                 of_each(|kind| Some(format!("{}://HOST for {}", kind.tls_scheme()?, kind.name)))

@@ -271,6 +271,15 @@ mod tests {
     }
 
     #[test]
+    fn without_a_ttl_the_store_has_its_own() {
+        let usual_ttl = Duration::from_secs(60);
+        let billed = Profile { usual_ttl, ..store(TIMED) };
+        let window = |args: &[&str]| run(args).unwrap().campaign.timing(&billed).unwrap().window();
+        assert_eq!(window(&["job"]), usual_ttl);
+        assert_eq!(window(&["--ttl", "15s", "job"]).as_secs(), 15);
+    }
+
+    #[test]
     fn candidates_of_equal_plans_differ() {
         let candidate =
             || run(&["--id", "me", "/bin/job", "secret"]).unwrap().campaign.candidate("scan");

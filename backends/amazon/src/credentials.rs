@@ -101,7 +101,7 @@ impl Signer {
             Some(known) if known.is_valid() => Ok(known),
             // It ends soon. No renewal waits for the next one.
             Some(known) if known.is_valid_at(Timestamp::now() + LEAST) => {
-                tokio::spawn(async move { inner.find().await });
+                tokio::spawn(async move { inner.find_in_time().await });
                 Ok(known)
             }
             // A program that prints credentials may take longer than its caller waits.
@@ -115,6 +115,15 @@ impl Signer {
 impl Inner {
     fn known(&self) -> MutexGuard<'_, Option<Credential>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds credentials, unless another call does so already.
+    async fn find_in_time(&self) {
+        if let Ok(_one_at_a_time) = self.finding.try_lock()
+            && let Ok(found) = self.sources.find(&self.context).await
+        {
+            *self.known() = Some(found);
+        }
     }
 
     /// Finds credentials, unless another call has just done so.

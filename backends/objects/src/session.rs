@@ -32,7 +32,7 @@ use crate::{PRODUCT, SCHEME, address};
 const ID: Key<'static> = Key { election: Key::STORE, document: "id" };
 
 /// For how long the signature of an address is good.
-const SIGNED: Duration = Duration::from_secs(60);
+const SIGNED: Duration = Duration::from_secs(15 * 60);
 
 /// Opens sessions with one bucket.
 #[derive(Clone, Debug)]

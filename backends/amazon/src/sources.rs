@@ -3,7 +3,7 @@
 //! The library's own chain goes on to the next source when one fails. A pod whose web identity fails once would then get
 //! the role of its machine. Here the first source that is set up decides.
 
-use std::fs;
+use std::path::Path;
 
 use elect_remote::Url;
 use reqsign_aws_v4::{
@@ -121,7 +121,8 @@ impl Sources {
 /// Whether a service of metadata should answer: the machine is one of Amazon's, or a variable names one.
 fn has_metadata(context: &Context) -> bool {
     let says = |path: &str, words: &str| {
-        fs::read_to_string(path).is_ok_and(|text| text.to_lowercase().starts_with(words))
+        elect_system::path::read(Path::new(path))
+            .is_ok_and(|text| String::from_utf8_lossy(&text).to_lowercase().starts_with(words))
     };
     context.env_var(METADATA).is_some()
         || says("/sys/devices/virtual/dmi/id/sys_vendor", "amazon")

@@ -93,7 +93,7 @@ fn a_source_that_fails_is_not_replaced_by_the_next_one() {
     assert!(!keys.iter().any(|key| key.starts_with("MACHINE")), "{keys:?}");
 }
 
-/// An empty variable counts as none, and one that is no text harms nobody.
+/// An empty variable counts as none, and one that is no text is left out.
 #[test]
 fn strange_variables_are_passed_over() {
     let (server, folder) = stage();

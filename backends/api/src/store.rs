@@ -131,9 +131,9 @@ pub trait Store: Send + Sync {
     /// May be dropped at any time.
     async fn keys(&self, election: &ElectionName) -> Result<Keys, Error>;
 
-    /// Makes what holds the elections of this store, if it is missing. A place that costs something is made by this call
-    /// alone: then it returns what it has made, for people. Other places are made by the first candidate, too, and this
-    /// call returns `None`.
+    /// Makes what holds the elections of this store, if it is missing. A place that costs something is made by this
+    /// call alone: then it returns what it has made, for people. Other places are made by the first candidate, too, and
+    /// this call returns `None`.
     ///
     /// # Errors
     /// As [`Store::open`]. After `Ambiguous` it may have been made.

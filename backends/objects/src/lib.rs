@@ -18,25 +18,24 @@
 //! **A read** shows each write that was acknowledged before it, and so does a list. A proxy that caches lists breaks
 //! that: the library asks for fresh objects alone.
 //!
-//! **A delete** is a `DELETE` with `If-Match`, if the store has proven that it heeds that, to this process or to the one
-//! that noted it. Amazon does so since 2025, and many others do not. The library has no such request: it signs the address of one. Otherwise a
-//! delete is a put of a tombstone with `If-Match`. A creation that is refused reads the object, and replaces a
-//! tombstone by its own `ETag`. A list shows the length of an object, so a scan skips
-//! tombstones without a read.
+//! **A delete** is a `DELETE` with `If-Match`, if the store has proven that it heeds that, to this process or to the
+//! one that noted it. Amazon does so since 2025, and many others do not. The library has no such request: it signs the
+//! address of one. Otherwise a delete is a put of a tombstone with `If-Match`. A creation that is refused reads the
+//! object, and replaces a tombstone by its own `ETag`. A list shows the length of an object, so a scan skips tombstones
+//! without a read.
 //!
 //! **A tombstone stays.** A `DELETE` without a condition may arrive late. Meanwhile a candidate may have put a row in
-//! the place of the tombstone, and would lose it. This holds for the rows of waiters, too: a waiter
-//! whose row was removed before it had its rank makes it anew, under the same key. Only the objects of a proof are
-//! removed so, as no other candidate knows their names. On a store that ignores the condition of a `DELETE`, each
-//! waiter of `order=queue` leaves an object of 16 bytes behind. With `order=race` there are two objects for each
-//! election.
+//! the place of the tombstone, and would lose it. This holds for the rows of waiters, too: a waiter whose row was
+//! removed before it had its rank makes it anew, under the same key. Only the objects of a proof are removed so, as no
+//! other candidate knows their names. On a store that ignores the condition of a `DELETE`, each waiter of `order=queue`
+//! leaves an object of 16 bytes behind. With `order=race` there are two objects for each election.
 //!
 //! **The proof** (`proof.rs`): stores have ignored conditions, or compared and written in two steps. So no candidate
 //! enters before the store has shown that it heeds them, also when several puts arrive at once. No test can show that
 //! no race is ever lost. The object with the id says what was proven, and by which kind of server, as its answers name
 //! it (`Server`). So the first candidate alone sends these 40 requests, and another one after `Server` names another
-//! kind or version. Each other process tries one put of each kind, as a proxy on its own way may strip
-//! headers. Both have to be refused. A leader renews its lease without any of that.
+//! kind or version. Each other process tries one put of each kind, as a proxy on its own way may strip headers. Both
+//! have to be refused. A leader renews its lease without any of that.
 //!
 //! **Nothing acknowledged is lost**: Amazon answers once an object is in three places. Other stores may do less.
 //!

@@ -120,7 +120,7 @@ impl Wishes {
     /// Stops this process, and returns when it is continued.
     #[allow(clippy::unused_self, reason = "only the reader of signals has blocked them")]
     pub(in crate::command) fn pause(&self) {
-        guard::stop(Signal::SIGTSTP, SignalTo::Ourselves);
+        guard::suspend();
     }
 }
 

@@ -87,7 +87,7 @@ pub use lease_file::LeaseFile;
 pub use left::{Fate, Left};
 pub use redeemer::Redeem;
 pub use signals::{
-    Incoming, Inherited, SignalTo, end_by, ends_command, ends_elect, make_ready, stop,
+    Incoming, Inherited, SignalTo, end_by, ends_command, ends_elect, make_ready, stop, suspend,
 };
 pub use spawn::Role;
 pub use terminal::Terminal;

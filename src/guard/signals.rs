@@ -294,6 +294,14 @@ impl SignalTo {
     }
 }
 
+/// Stops this process for the TSTP that was read, and returns when it is continued. Nothing happens if a CONT came after
+/// the TSTP: to stop now would drop that CONT, and elect would stay stopped.
+pub fn suspend() {
+    if !was_continued() {
+        stop(Signal::SIGTSTP, SignalTo::Ourselves);
+    }
+}
+
 /// Stops this process or the whole job by TSTP, TTIN or TTOU, and returns when it is continued. Nothing happens if no
 /// shell could continue it, or if a signal that ends elect is pending: the CONT after that one may be gone already.
 ///

@@ -64,7 +64,11 @@ impl CommandTree {
         let Some(job) = &mut self.job else { return event_of(happened) };
         match happened {
             Happened::Died | Happened::Reported(FromGuardian::NotStarted(_)) => job.is_gone(),
-            Happened::Reported(FromGuardian::Started { group }) => job.started(group),
+            Happened::Reported(FromGuardian::Started { group }) => {
+                if job.started(group) {
+                    self.guardian.obey(Order::pass_on(libc::SIGTSTP));
+                }
+            }
             Happened::Reported(FromGuardian::Ended(ended)) => {
                 if let Some(signal) = job.ended(ended) {
                     return Some(Event::EndedAfterKey(ended, signal));
@@ -113,13 +117,16 @@ const fn wants_terminal(signal: i32) -> bool {
 #[async_trait]
 impl Tree for CommandTree {
     fn start(&mut self, token: Token, holds: &Holds<'_>) -> io::Result<()> {
-        if let Some(job) = &mut self.job {
-            job.starts();
-        }
         if let Some(number) = self.slot.as_ref().and_then(Slot::number) {
             self.guardian.leads_part(number);
         }
+        if let Some(job) = &mut self.job {
+            job.remember();
+        }
         self.guardian.start(token, holds)?;
+        if let Some(job) = &mut self.job {
+            job.starts();
+        }
         self.lease_file.begin(token);
         Ok(())
     }
@@ -192,9 +199,11 @@ const fn event_of(happened: Happened) -> Option<Event> {
 /// To the person at the terminal, elect and the command are one job. They are two process groups.
 pub(super) struct Job {
     terminal: Option<Terminal>,
+    /// The start of the command was ordered, and neither its start nor a failure was reported.
+    starting: bool,
     /// The process group of the command, while it runs.
     group: Option<i32>,
-    /// elect got SIGTSTP and passed it on. It stops as well once the command has stopped.
+    /// elect got SIGTSTP, for the command too. It stops as well once the command has stopped.
     suspending: bool,
     /// elect got SIGINT or SIGQUIT and passed it on. So a key in the terminal did not cause the end of the command.
     interrupted: bool,
@@ -215,6 +224,7 @@ impl Job {
         Self {
             terminal: Terminal::open(),
             keys: if hears_keys { Keys::Heard(None) } else { Keys::Ignored },
+            starting: false,
             group: None,
             suspending: false,
             interrupted: false,
@@ -222,27 +232,35 @@ impl Job {
         }
     }
 
-    /// Prepares for the start of the command.
-    pub(super) fn starts(&mut self) {
+    /// Remembers the modes of the terminal, before the command can change them.
+    pub(super) fn remember(&mut self) {
         if let Some(terminal) = &mut self.terminal {
             terminal.remember();
         }
     }
 
-    pub(super) fn started(&mut self, group: i32) {
-        self.group = Some(group);
+    /// Takes note that the start of the command was ordered.
+    pub(super) const fn starts(&mut self) {
+        (self.starting, self.suspending) = (true, false);
+    }
+
+    /// Takes note of the command's start. Returns whether the command must stop: SIGTSTP came while it was started.
+    pub(super) fn started(&mut self, group: i32) -> bool {
+        (self.starting, self.group) = (false, Some(group));
         if let (Keys::Heard(witness), Some(_)) = (&mut self.keys, &self.terminal) {
             *witness = KeyWitness::join(group);
         }
+        self.suspending
     }
 
-    /// Handles SIGTSTP to elect. Returns whether the command must stop first.
+    /// Handles SIGTSTP to elect. Returns whether the command must get it now. elect stops at once if there is no
+    /// command, and else once the command has stopped.
     pub(super) fn suspend(&mut self) -> bool {
-        self.suspending = self.group.is_some();
+        self.suspending = self.starting || self.group.is_some();
         if !self.suspending {
-            guard::stop(Signal::SIGTSTP, SignalTo::Ourselves);
+            guard::suspend();
         }
-        self.suspending
+        self.group.is_some()
     }
 
     /// Handles SIGCONT to elect.
@@ -307,6 +325,7 @@ impl Job {
 
     /// Handles a command that is gone, and whose end was not reported.
     pub(super) fn is_gone(&mut self) {
+        (self.starting, self.suspending) = (false, false);
         self.leave_foreground(true);
     }
 

@@ -5,7 +5,6 @@ use std::convert::Infallible;
 
 use async_trait::async_trait;
 use elect_api::{Boottime, Ticket, Token};
-use nix::sys::signal::Signal;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::yield_now;
@@ -14,7 +13,7 @@ use super::health::Fitness;
 use crate::command::candidacy::LeaseFileWriter;
 use crate::election::driver::Duty;
 use crate::election::machine::Event;
-use crate::guard::{self, Deadlines, Incoming, Order, SignalTo};
+use crate::guard::{self, Deadlines, Incoming, Order};
 use crate::report::http::{HttpState, Reason};
 
 /// The application. It counts as stopped when the whole of its grace is over. From the moment at which it must stop,
@@ -86,7 +85,7 @@ fn signaled(signal: i32) -> Option<Event> {
             None
         }
         libc::SIGTSTP => {
-            guard::stop(Signal::SIGTSTP, SignalTo::Ourselves);
+            guard::suspend();
             None
         }
         _ => None,

@@ -20,6 +20,69 @@ fn ctrl_z_without_a_shell_is_no_end_of_the_job() {
     terminal.wait().exits(3);
 }
 
+/// Starts elect in the background of a shell that leads a session. A line typed in the terminal ends both. Returns the
+/// terminal and elect's process.
+#[track_caller]
+fn in_background(ground: &Ground, elect: Elect) -> (Terminal, i32) {
+    let script = "\"$@\" & echo $! >\"$D/elect\"; read x; kill -9 $!";
+    let terminal = Terminal::start(&mut elect.under(["sh", "-mc", script, "sh"]).command());
+    let wrapper = ground.said("elect").parse().unwrap();
+    (terminal, wrapper)
+}
+
+/// The words under which processes of elect spend a second before each of these calls, from this one on. The tracer is
+/// not their parent.
+fn slowed(call: &str, from: usize) -> [String; 10] {
+    let (trace, inject) =
+        (format!("trace={call}"), format!("inject={call}:delay_enter=1000000:when={from}+"));
+    ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject]
+        .map(str::to_owned)
+}
+
+/// elect does not know yet that there is a command. If it stopped alone, the command would run on.
+#[test]
+fn a_stop_while_the_command_is_started_stops_both() {
+    let ground = Ground::new();
+    let elect = ground.job().arg("-q").sh("exec sleep 3600").under(slowed("execve", 1));
+    let (mut terminal, wrapper) = in_background(&ground, elect);
+    let command = eventually("a command that was forked", || {
+        let mut below = children(wrapper).into_iter();
+        let guardian = below.find(|&pid| name(pid).as_deref() == Some("elect-guardian"))?;
+        children(guardian).first().copied()
+    });
+    tell(wrapper, Signal::SIGTSTP);
+    // A process that is traced never shows as stopped.
+    send(tracer(wrapper), Signal::SIGKILL);
+    stopped(&[command, wrapper]);
+    send(wrapper, Signal::SIGCONT);
+    eventually("a job that goes on", || {
+        [command, wrapper].iter().all(|&process| state(process) != Some('T')).then_some(())
+    });
+    terminal.types("\r");
+}
+
+/// The signal to go on is not lost if it comes before elect has obeyed the one to stop.
+#[test]
+fn a_stop_that_is_taken_back_at_once_stops_no_candidate() {
+    let ground = Ground::new();
+    let leader = ground.leader();
+    let elect = ground.job().sh("echo $$ >\"$D/elected\"").under(slowed("signalfd4", 2));
+    let (mut terminal, wrapper) = in_background(&ground, elect);
+    terminal.shows("waiting");
+    tell(wrapper, Signal::SIGTSTP);
+    send(wrapper, Signal::SIGCONT);
+    leader.ended_by(Signal::SIGTERM).exits(128 + 15);
+    ground.said("elected");
+    terminal.types("\r");
+}
+
+#[track_caller]
+fn tracer(pid: i32) -> i32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).unwrap();
+    tracer.trim().parse().unwrap()
+}
+
 /// The terminal's stop is for elect and the command alike. If the command ignores it, neither stops. A later stop of
 /// the command, by another process, is not the stop that was meant.
 #[test]
@@ -29,15 +92,7 @@ fn a_stop_that_the_command_ignored_is_forgotten_when_the_job_goes_on() {
         // The shell stays the leader of the session; elect is in the background of it.
         let script = "trap '' TSTP; echo $$ >\"$D/started\"; until [ -e \"$D/deaf\" ]; do sleep 0.01; \
                       done; trap - TSTP; echo >\"$D/hears\"; exec sleep 3600";
-        let elect = ground.job().arg("-q").sh(script).under([
-            "sh",
-            "-mc",
-            "\"$@\" & echo $! >\"$D/elect\"; \
-                                                             read x; kill -9 $!",
-            "sh",
-        ]);
-        let mut terminal = Terminal::start(&mut elect.command());
-        let wrapper: i32 = ground.said("elect").parse().unwrap();
+        let (mut terminal, wrapper) = in_background(&ground, ground.job().arg("-q").sh(script));
         let command: i32 = ground.said("started").parse().unwrap();
         tell(wrapper, Signal::SIGTSTP);
         tell(wrapper, Signal::SIGCONT);

@@ -21,7 +21,6 @@ use anyhow::Context;
 use elect_api::Division;
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use nix::sys::signal::Signal;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::yield_now;
@@ -36,7 +35,7 @@ use crate::config::{self, RunPlan};
 use crate::election::control::Control;
 use crate::election::driver::{self, Clock as _, Inbox, OnDuty};
 use crate::election::machine::{Event, Machine, Verdict};
-use crate::guard::{self, Enclosure, Ended, Forked, Incoming, Inherited, SignalTo};
+use crate::guard::{self, Enclosure, Ended, Forked, Incoming, Inherited};
 use crate::report::Log;
 
 /// Takes part as a member until the end.
@@ -263,7 +262,7 @@ impl ShardHolder<'_> {
     fn signaled(&mut self, signal: i32) {
         match signal {
             libc::SIGCHLD => guard::reap(),
-            libc::SIGTSTP => _ = guard::stop(Signal::SIGTSTP, SignalTo::Ourselves),
+            libc::SIGTSTP => guard::suspend(),
             signal if guard::ends_command(signal) => {
                 self.verdict.get_or_insert(Verdict::Interrupted(signal));
                 self.leave_roster(&guard::told_to_end(signal));

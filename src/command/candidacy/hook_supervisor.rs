@@ -17,6 +17,10 @@ use crate::election::machine::{Event, StoppedBy};
 use crate::guard::{self, Deadlines, Order};
 use crate::report::{LOST, Outcome};
 
+/// The time after its limit in which a hook has to be dead. It is longer only if the kernel cannot kill a process of
+/// it. elect then leaves, and the hook's guardian goes on waiting.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
 /// A command tree and the processes that elect runs beside it. The guardian of the tree does not know about them.
 ///
 /// A hook of `--on-elected` belongs to the leadership. It lives on when the command has ended or is started again, and
@@ -97,13 +101,17 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
 
     async fn see_hook_out(&mut self, inbox: &mut Inbox) -> bool {
         self.start_lost();
-        // If the kernel cannot kill a process of the hook, elect leaves, and the hook's guardian goes on waiting.
-        let mut patience = std::pin::pin!(sleep(self.hooks.wanted().timeout * 2));
+        let mut patience = std::pin::pin!(sleep(self.hooks.wanted().timeout + KILL_PATIENCE));
         let mut is_told_to_end = false;
         while self.lost.is_some() {
             tokio::select! {
                 biased;
-                () = &mut patience => self.lost = None,
+                () = &mut patience => {
+                    if let Some(hook) = self.lost.take() {
+                        let why = format!("{}, and could not be killed: it may run on", hook.overdue());
+                        self.hooks.ended("--on-lost", Err(why), None);
+                    }
+                }
                 outcome = over(&mut self.lost) => self.lost_is_over(outcome),
                 Some(event) = inbox.recv() => is_told_to_end |= self.tells_to_end(&event),
             }

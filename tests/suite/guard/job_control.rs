@@ -35,8 +35,7 @@ fn in_background(ground: &Ground, elect: Elect) -> (Terminal, i32) {
 fn slowed(call: &str, from: usize) -> [String; 10] {
     let (trace, inject) =
         (format!("trace={call}"), format!("inject={call}:delay_enter=1000000:when={from}+"));
-    ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject]
-        .map(str::to_owned)
+    ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject].map(str::to_owned)
 }
 
 /// elect does not know yet that there is a command. If it stopped alone, the command would run on.

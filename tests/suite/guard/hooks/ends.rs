@@ -3,7 +3,7 @@
 use super::{HANG, lines};
 use crate::cli::see::{Arena, Ground, on_each_cluster};
 use crate::prelude::*;
-use crate::stage::stop;
+use crate::stage::{send_if_alive, stop};
 
 /// Says when it is asked to stop, and fails.
 const LISTEN: &str = r#"sh -c 'trap "echo asked >>\"$RECORD.hook\"; exit 3" TERM
@@ -216,4 +216,17 @@ fn a_command_that_is_stopped_by_hup_is_told_as_stopped() {
     wait_until_ready(&arena);
     arena.elect("resign").arg("job").run().exits(0);
     was_asked(&arena, &elect.wait().exits(124).says("code 124"));
+}
+
+/// Nothing that it could do would help, and the exit code of the command must not wait for ever.
+#[test]
+fn a_last_hook_that_cannot_be_killed_is_told_and_left() {
+    const HANGS: &str = r#"sh -c 'echo $PPID >"$RECORD.hook"; exec sleep 3600'"#;
+    let arena = Arena::on(Ground::File);
+    let flags = ["--on-lost", HANGS, "--hook-timeout", "1s"];
+    let elect = arena.run_with("us", 15, |run| run.args(flags), "exit 7");
+    let guardian = eventually("a hook", || lines(&arena, "hook").pop()).parse().expect("a process");
+    stop(guardian);
+    elect.wait().exits(7).says("--on-lost: sh did not end within 1s, and could not be killed");
+    send_if_alive(guardian, Signal::SIGKILL);
 }

@@ -67,7 +67,7 @@ fn a_stop_that_is_taken_back_at_once_stops_no_candidate() {
     let leader = ground.leader();
     let elect = ground.job().sh("echo $$ >\"$D/elected\"").under(slowed("signalfd4", 2));
     let (mut terminal, wrapper) = in_background(&ground, elect);
-    terminal.shows("waiting");
+    ground.awaits(1);
     tell(wrapper, Signal::SIGTSTP);
     send(wrapper, Signal::SIGCONT);
     leader.ended_by(Signal::SIGTERM).exits(128 + 15);

@@ -1,9 +1,11 @@
 //! A hook that must end is first asked to. elect does not warn of an end that it has asked for.
 
+use elect_testkit::fault::Traced;
+
 use super::{HANG, lines};
 use crate::cli::see::{Arena, Ground, on_each_cluster};
 use crate::prelude::*;
-use crate::stage::{send_if_alive, stop};
+use crate::stage::stop;
 
 /// Says when it is asked to stop, and fails.
 const LISTEN: &str = r#"sh -c 'trap "echo asked >>\"$RECORD.hook\"; exit 3" TERM
@@ -221,12 +223,12 @@ fn a_command_that_is_stopped_by_hup_is_told_as_stopped() {
 /// Nothing that it could do would help, and the exit code of the command must not wait for ever.
 #[test]
 fn a_last_hook_that_cannot_be_killed_is_told_and_left() {
-    const HANGS: &str = r#"sh -c 'echo $PPID >"$RECORD.hook"; exec sleep 3600'"#;
+    const HANGS: &str = r#"sh -c 'echo $$ >"$RECORD.hook"; exec sleep 3600'"#;
     let arena = Arena::on(Ground::File);
     let flags = ["--on-lost", HANGS, "--hook-timeout", "1s"];
     let elect = arena.run_with("us", 15, |run| run.args(flags), "exit 7");
-    let guardian = eventually("a hook", || lines(&arena, "hook").pop()).parse().expect("a process");
-    stop(guardian);
+    let hook = eventually("a hook", || lines(&arena, "hook").pop()).parse().expect("a process");
+    let kept = Traced::keep(hook);
     elect.wait().exits(7).says("--on-lost: sh did not end within 1s, and could not be killed");
-    send_if_alive(guardian, Signal::SIGKILL);
+    drop(kept);
 }

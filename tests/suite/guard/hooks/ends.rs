@@ -226,9 +226,11 @@ fn a_last_hook_that_cannot_be_killed_is_told_and_left() {
     const HANGS: &str = r#"sh -c 'echo $$ >"$RECORD.hook"; exec sleep 3600'"#;
     let arena = Arena::on(Ground::File);
     let flags = ["--on-lost", HANGS, "--hook-timeout", "1s"];
-    let elect = arena.run_with("us", 15, |run| run.args(flags), "exit 7");
+    let mut elect = arena.run_with("us", 15, |run| run.args(flags), "exit 7");
     let hook = eventually("a hook", || lines(&arena, "hook").pop()).parse().expect("a process");
     let kept = Traced::keep(hook);
-    elect.wait().exits(7).says("--on-lost: sh did not end within 1s, and could not be killed");
+    eventually("the end of elect", || (!elect.is_running()).then_some(()));
+    // It would keep elect's streams open.
     drop(kept);
+    elect.wait().exits(7).says("--on-lost: sh did not end within 1s, and could not be killed");
 }

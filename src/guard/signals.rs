@@ -297,8 +297,8 @@ impl SignalTo {
 /// Stops this process for the TSTP that was read, and returns when it is continued. Nothing happens if a CONT came after
 /// the TSTP: to stop now would drop that CONT, and elect would stay stopped.
 pub fn suspend() {
-    if !was_continued() {
-        stop(Signal::SIGTSTP, SignalTo::Ourselves);
+    if !is_asked_to_end() && !was_continued() {
+        stop_now(Signal::SIGTSTP, SignalTo::Ourselves);
     }
 }
 
@@ -308,9 +308,10 @@ pub fn suspend() {
 /// Returns whether a CONT came, and no signal that ends elect with it. [`Incoming`] does not report this CONT any more:
 /// passed on again, it would undo the next stop.
 pub fn stop(signal: Signal, to: SignalTo) -> bool {
-    if is_asked_to_end() {
-        return false;
-    }
+    !is_asked_to_end() && stop_now(signal, to)
+}
+
+fn stop_now(signal: Signal, to: SignalTo) -> bool {
     let stop = SigSet::from(signal);
     // A plain STOP would also stop a process that no shell continues.
     to.signal(signal as i32);

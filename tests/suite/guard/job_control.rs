@@ -30,11 +30,9 @@ fn in_background(ground: &Ground, elect: Elect) -> (Terminal, i32) {
     (terminal, wrapper)
 }
 
-/// The words under which processes of elect spend a second before each of these calls, from this one on. The tracer is
-/// not their parent.
-fn slowed(call: &str, from: usize) -> [String; 10] {
-    let (trace, inject) =
-        (format!("trace={call}"), format!("inject={call}:delay_enter=1000000:when={from}+"));
+/// The words under which processes of elect spend a second before each of these calls. The tracer is not their parent.
+fn slowed(call: &str) -> [String; 10] {
+    let (trace, inject) = (format!("trace={call}"), format!("inject={call}:delay_enter=1000000"));
     ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject].map(str::to_owned)
 }
 
@@ -42,7 +40,7 @@ fn slowed(call: &str, from: usize) -> [String; 10] {
 #[test]
 fn a_stop_while_the_command_is_started_stops_both() {
     let ground = Ground::new();
-    let elect = ground.job().arg("-q").sh("exec sleep 3600").under(slowed("execve", 1));
+    let elect = ground.job().arg("-q").sh("exec sleep 3600").under(slowed("execve"));
     let (mut terminal, wrapper) = in_background(&ground, elect);
     let command = eventually("a command that was forked", || {
         let mut below = children(wrapper).into_iter();
@@ -65,7 +63,7 @@ fn a_stop_while_the_command_is_started_stops_both() {
 fn a_stop_that_is_taken_back_at_once_stops_no_candidate() {
     let ground = Ground::new();
     let leader = ground.leader();
-    let elect = ground.job().sh("echo $$ >\"$D/elected\"").under(slowed("signalfd4", 2));
+    let elect = ground.job().sh("echo $$ >\"$D/elected\"").under(slowed("rt_sigpending"));
     let (mut terminal, wrapper) = in_background(&ground, elect);
     ground.awaits(1);
     tell(wrapper, Signal::SIGTSTP);

@@ -40,8 +40,8 @@
 //! - **A shared resource gets the [token](Leadership::token)**, and refuses a smaller token than it has seen. A process
 //!   can be stopped between any check and the write that follows.
 //! - **Each store is a feature**, such as `etcd` and `file` (`Cargo.toml`). So are `cli`, the program, `selftest` and
-//!   `simulate`. All but `cloud` (DynamoDB) are on by default; without these three, the library needs half
-//!   as many crates.
+//!   `simulate`. All but `cloud` (DynamoDB and S3) are on by default; without these three, the library needs half as
+//!   many crates.
 //! - **A thread of elect's own renews the lease**, under any executor.
 //!
 //! A whole program:

@@ -80,7 +80,7 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_REQUIRE_STRONG", value_parser = BoolishValueParser::new(), help_heading = ELECTION, hide_short_help = true)]
     pub require_strong: bool,
 
-    /// Length of the lease [default: 15s, in DynamoDB 60s]
+    /// Length of the lease [default: 15s, in DynamoDB and S3 60s]
     ///
     /// Another candidate replaces a leader that is cut off after this time. At least 3.6 s with the default
     /// --kill-grace and --max-clock-drift, or 3.7 s where candidates judge leases; at most 24 h. The local disk refuses
@@ -91,7 +91,7 @@ pub struct CampaignArgs {
     /// Largest difference in clock speed [default: 10%]
     ///
     /// The clock of this machine may run faster or slower than the store's clock by this share: 0.1 or 10%. On
-    /// Consul, DynamoDB, Kubernetes, MariaDB, PostgreSQL and Redis the share applies to the clocks of any two candidates.
+    /// all stores but etcd and ZooKeeper the share applies to the clocks of any two candidates.
     #[arg(long, env = "ELECT_MAX_CLOCK_DRIFT", value_name = "SHARE", value_parser = parse_share, allow_hyphen_values = true, help_heading = LEASE, hide_short_help = true)]
     pub max_clock_drift: Option<f64>,
 

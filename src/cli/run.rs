@@ -55,7 +55,7 @@ pub struct RunArgs {
 pub struct RunFlags {
     /// Exit at once if another candidate leads
     ///
-    /// On Consul, DynamoDB, Kubernetes, MariaDB, PostgreSQL and Redis a leader that died looks alive at first. There elect waits
+    /// On all stores but the local disk, etcd and ZooKeeper a leader that died looks alive at first. There elect waits
     /// until it has seen the leader renew its lease, which takes a sixth of the TTL. If it sees no renewal, it waits
     /// until the lease is over, which takes the TTL and two looks more. Where such a store may have lost the record of
     /// a leader, elect waits for 60 s, and says so.

@@ -14,6 +14,8 @@ const KINDS: &[StoreKind] = &[
     elect_consul::KIND,
     #[cfg(feature = "cloud")]
     elect_dynamodb::KIND,
+    #[cfg(feature = "cloud")]
+    elect_objects::KIND,
     #[cfg(feature = "etcd")]
     elect_etcd::KIND,
     #[cfg(feature = "kubernetes")]
@@ -98,7 +100,9 @@ impl UrlError {
             Self::UnknownScheme(_) if KINDS.is_empty() => {
                 "build elect with at least one backend, such as --features file".to_owned()
             }
-            Self::UnknownScheme(url) if url.starts_with("dynamodb:") => {
+            Self::UnknownScheme(url)
+                if ["dynamodb:", "s3:"].iter().any(|it| url.starts_with(it)) =>
+            {
                 "build elect with --features cloud".to_owned()
             }
             Self::UnknownScheme(url) if url.starts_with("https:") => {

@@ -24,7 +24,7 @@ const ONLY: &str = "ELECT_DEEP_FAULTS";
 /// If it is there, the rows on the page stay, and the runs are added to theirs.
 const MORE: &str = "ELECT_DEEP_MORE";
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults.md");
-const STORES: [(&str, Store); 9] = [
+const STORES: [(&str, Store); 10] = [
     ("file", Store::File),
     ("consul::all", Store::Remote(Brand::Consul)),
     ("dynamodb::all", Store::Remote(Brand::DynamoDb)),
@@ -34,6 +34,7 @@ const STORES: [(&str, Store); 9] = [
     ("mariadb::all", Store::Remote(Brand::MariaDb)),
     ("postgresql::all", Store::Remote(Brand::PostgreSql)),
     ("redis::all", Store::Remote(Brand::Redis)),
+    ("s3::all", Store::Remote(Brand::S3)),
 ];
 /// Faults that have a test of their own shape.
 const OTHERS: [&str; 77] = [
@@ -227,8 +228,7 @@ was surely there, at the least; a dash where A gave its entry up itself, which i
 the local disk, where leases do not end by time. TTL 5 s, and 6 s on
 Kubernetes, which grants no less; with three members, and where the command is not to notice, 15 s; where followers are
 cut off or die, 6 s. Leadership kept says in how many runs A led through a fault that its lease can outlast; a dash where
-it cannot. In Consul, DynamoDB, Kubernetes, MariaDB, PostgreSQL and Redis a lease can end when no candidate has renewed its
-record for a TTL. 45 to 55 are the faults of stores of rows, and 56 to 60 those of services in a cloud. In 52 two lead at a time, as the manual says, unless Redis needs its replica:
+it cannot. In all stores but the local disk, etcd and ZooKeeper a lease can end when no candidate has renewed its record for a TTL. 45 to 55 are the faults of stores of rows, and 56 to 62 those of services in a cloud. In 52 two lead at a time, as the manual says, unless Redis needs its replica:
 3 s of it are the test's.
 Written by `tests/deep/run every_fault`.
 
@@ -241,10 +241,10 @@ const ELSEWHERE: &str = "
 | --- | --- | --- |
 | 19, 20 | Kubernetes | an API server is one, whatever is behind it: 32 to 37 are in their place |
 | 19, 20 | MariaDB, PostgreSQL, Redis | their replicas take no part before a fail-over: 50 to 52 are in their place |
-| 32 to 37 | file, Consul, DynamoDB, etcd, ZooKeeper, MariaDB, PostgreSQL, Redis | they are about API servers |
-| 45 to 52 | file, Consul, DynamoDB, etcd, ZooKeeper, Kubernetes | they are about stores of rows; 48 is tried with Consul |
-| 56 to 60 | all but DynamoDB | they are about services in a cloud |
-| 22, 38 to 44 | DynamoDB | not tried there yet: what they are about is the same for all stores of rows |
+| 32 to 37 | all but Kubernetes | they are about API servers |
+| 45 to 52 | all but MariaDB, PostgreSQL and Redis | they are about stores of rows; 48 is tried with Consul |
+| 56 to 62 | all but DynamoDB and S3 | they are about services in a cloud |
+| 22, 38 to 44 | DynamoDB, S3 | not tried there yet: what they are about is the same for all stores of rows |
 | 53 to 55 | all but Redis | other stores are not emptied, save what they acknowledge, and have no slots |
 | 48 | MariaDB, Redis | pgbouncer is PostgreSQL's, the agent is Consul's; elect was not tried behind a proxy of MariaDB |
 | 42 to 44 | Consul, Redis | their certificates are tested without a lease (`refusals::certificates_are_checked` of the backends) |
@@ -253,8 +253,8 @@ const ELSEWHERE: &str = "
 | 42 to 44 | file | nobody shows it credentials, or connects to it |
 | 14 to 20 | file | there is no network and no server between a candidate and its disk |
 | 21 rates of clocks | file | its leases do not end by time |
-| 21 rates of clocks | Consul, DynamoDB, etcd, ZooKeeper, Kubernetes, MariaDB, PostgreSQL, Redis | theirs is this machine's clock: on a simulated store ours at 0.91 of its rate passes, and at 0.8 breaks the promise, as it has to (`deadlines::clocks_within_the_bound_keep_the_promise_and_others_break_it`) |
+| 21 rates of clocks | all others | theirs is this machine's clock: on a simulated store ours at 0.91 of its rate passes, and at 0.8 breaks the promise, as it has to (`deadlines::clocks_within_the_bound_keep_the_promise_and_others_break_it`) |
 | 23 full disk below the state | file | a newcomer is told, leaves nothing behind, and leads once there is room (`disk::full` of the backend) |
-| 23 full disk below the state | Consul, DynamoDB, etcd, ZooKeeper, Kubernetes, MariaDB, PostgreSQL, Redis | elect writes nothing to a disk there |
+| 23 full disk below the state | all others | elect writes nothing to a disk there |
 | 24 before the win | all | who has too little ends with 125 and leaves nothing behind (`limits`, on the local disk) |
 ";

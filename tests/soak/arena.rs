@@ -57,6 +57,7 @@ impl fmt::Display for Backend {
             Self::Remote(Brand::Kubernetes) => "kubernetes",
             Self::Remote(Brand::MariaDb) => "mariadb",
             Self::Remote(Brand::Redis) => "redis",
+            Self::Remote(Brand::S3) => "s3",
             Self::Remote(Brand::PostgreSql) => "postgresql",
         })
     }

@@ -56,6 +56,9 @@ pub enum Simulated {
     /// MariaDB and MySQL.
     #[value(name = "mariadb", help = "The same, in a table")]
     MariaDb,
+    /// S3.
+    #[value(name = "s3", help = "The same, in objects")]
+    S3,
     /// PostgreSQL.
     #[value(name = "postgresql", help = "The same, in a table")]
     PostgreSql,
@@ -92,10 +95,10 @@ pub struct NetworkArgs {
     #[arg(long, env = "ELECT_STORE", value_enum, value_name = "STORE", default_value_t = Simulated::Etcd, help_heading = NETWORK)]
     pub store: Simulated,
 
-    /// Members of the store [default: 3, or 1 of a database]
+    /// Members of the store [default: 3, or 1 of a database or a cloud]
     ///
-    /// From 1 to 9. They elect a leader among themselves, and need a majority. MariaDB, PostgreSQL and Redis have one
-    /// that takes writes.
+    /// From 1 to 9. They elect a leader among themselves, and need a majority. Databases and services in a cloud have
+    /// one that takes writes.
     #[arg(long, env = "ELECT_MEMBERS", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9), help_heading = NETWORK)]
     pub members: Option<u8>,
 
@@ -110,9 +113,11 @@ impl NetworkArgs {
     /// Returns the number of the members of such a store.
     pub fn members(&self, store: Simulated) -> u8 {
         let usual = match store {
-            Simulated::DynamoDb | Simulated::MariaDb | Simulated::PostgreSql | Simulated::Redis => {
-                1
-            }
+            Simulated::DynamoDb
+            | Simulated::MariaDb
+            | Simulated::PostgreSql
+            | Simulated::Redis
+            | Simulated::S3 => 1,
             _ => 3,
         };
         self.members.unwrap_or(usual)

@@ -67,7 +67,8 @@ pub fn leases(
         | Simulated::DynamoDb
         | Simulated::MariaDb
         | Simulated::PostgreSql
-        | Simulated::Redis => {
+        | Simulated::Redis
+        | Simulated::S3 => {
             let kind = OnRecord { election: "simulated".parse()? };
             Box::new(Leases { kind, setup: setup.clone(), replicas })
         }
@@ -96,6 +97,7 @@ const fn facts(kind: Simulated) -> (&'static str, Cadence) {
         Simulated::MariaDb => ("MariaDB", Cadence::RECORD),
         Simulated::PostgreSql => ("PostgreSQL", Cadence::RECORD),
         Simulated::Redis => ("Redis", Cadence::RECORD),
+        Simulated::S3 => ("S3", Cadence::RECORD),
     }
 }
 
@@ -105,6 +107,8 @@ pub const fn price(kind: Simulated) -> Option<(Price, Order)> {
     match kind {
         #[cfg(feature = "cloud")]
         Simulated::DynamoDb => Some((elect_dynamodb::PRICE, Order::Race)),
+        #[cfg(feature = "cloud")]
+        Simulated::S3 => Some((elect_objects::PRICE, Order::Race)),
         _ => None,
     }
 }
@@ -174,6 +178,8 @@ mod tests {
             ("consul://localhost", Simulated::Consul),
             #[cfg(feature = "cloud")]
             ("dynamodb://elect?region=eu-west-1", Simulated::DynamoDb),
+            #[cfg(feature = "cloud")]
+            ("s3://elect?region=eu-west-1", Simulated::S3),
             #[cfg(feature = "mariadb")]
             ("mariadb://me@localhost/jobs", Simulated::MariaDb),
             #[cfg(feature = "postgresql")]

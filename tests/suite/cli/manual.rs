@@ -19,6 +19,7 @@ fn path(topic: &str) -> String {
         | "zookeeper" => {
             format!("backends/{topic}/src/manual.md")
         }
+        "s3" => "backends/objects/src/manual.md".to_owned(),
         "kubernetes-store" => "backends/kubernetes/src/manual.md".to_owned(),
         _ => format!("src/manual/{topic}.md"),
     }

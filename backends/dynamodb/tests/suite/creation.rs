@@ -39,9 +39,8 @@ fn a_missing_table_is_named_and_created_once() {
         let missing = ["no table elections in eu-west-1", "aws dynamodb create-table --region"];
         says(&findings(&ours).await, Severity::Error, &missing);
         // A new table is unknown at first.
-        let unknown = "ResourceNotFoundException";
-        let fault = json!({"of": ["DescribeTable"], "status": 400, "name": unknown, "done": "never", "times": 2});
-        server.fault(&fault);
+        let of = ["DescribeTable"];
+        server.fault(&json!({"of": of, "error": "missing", "done": "never", "times": 2}));
         let made = ours.create().await.expect("the right to make it");
         assert_eq!(made.as_deref(), Some("the table elections in eu-west-1"));
         assert_eq!(ours.create().await.expect("it is there"), None);
@@ -79,9 +78,7 @@ fn what_is_wrong_with_a_table_is_named() {
         let found = findings(&ours).await;
         says(&found, Severity::Note, &["fixed capacity"]);
         says(&found, Severity::Note, &["may be deleted"]);
-        server.fault(&json!({
-            "of": ["DescribeTable"], "status": 400, "name": "AccessDeniedException", "done": "never",
-        }));
+        server.fault(&json!({"of": ["DescribeTable"], "error": "denied", "done": "never"}));
         says(&findings(&ours).await, Severity::Warning, &["dynamodb:DescribeTable"]);
     });
 }

@@ -158,7 +158,7 @@ fn asked(place: &Place, server: SocketAddr, operation: &str, question: &Value) -
 }
 
 /// Sets the fault of moto, if there is one, and returns what it has counted.
-fn control(place: &Place, server: SocketAddr, fault: Option<&Value>) -> Value {
+pub(super) fn control(place: &Place, server: SocketAddr, fault: Option<&Value>) -> Value {
     sent(place, &format!("http://{server}/fault"), &[], fault).expect("moto has faults")
 }
 

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Mutex;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
-use super::dynamodb::{SETUP, curl, source};
-use super::{Database, DatabaseServer, Part, Place, Process, Rights, fetched, free_port};
+use super::dynamodb::{SETUP, control, curl, source};
+use super::{
+    Database, DatabaseServer, DatabaseSetup, Part, Place, Process, Rights, fetched, free_port,
+};
 use crate::program::eventually;
 
 const REGION: &str = "us-east-1";
@@ -28,6 +31,7 @@ pub type SeaweedFs = Servers<SEAWEEDFS>;
 #[derive(Debug)]
 pub struct Servers<const PROGRAM: usize> {
     process: Process,
+    place: Place,
     address: SocketAddr,
     /// What the program leaves behind.
     sockets: Vec<String>,
@@ -49,8 +53,16 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
     /// # Panics
     /// Panics if it cannot be started. The message names the command that installs it.
     pub fn start() -> Self {
+        Self::start_as(&DatabaseSetup::default())
+    }
+
+    /// The same at a place.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_as(setup: &DatabaseSetup) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
-        let (place, at) = (Place::here(), folder.path().display().to_string());
+        let (place, at) = (setup.place.clone(), folder.path().display().to_string());
         let address = SocketAddr::from((place.address(), free_port()));
         let (host, port) = (address.ip().to_string(), address.port().to_string());
         let there = |path: &str| {
@@ -86,11 +98,11 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
         }
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let process = Process::start(&command, &place, &folder.path().join("log"), "python3");
-        let mut started = Self { process, address, sockets, _folder: folder };
+        let mut started = Self { process, place, address, sockets, _folder: folder };
         eventually("S3 to serve", || {
             assert!(started.process.is_alive(), "it has died: {}", started.process.log());
             // As an administrator does.
-            ask::<PROGRAM>(address, "PUT", BUCKET)
+            send::<PROGRAM>(&started.place, address, ("PUT", BUCKET), None)
         });
         started
     }
@@ -100,7 +112,8 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
     /// # Panics
     /// Panics if it is refused.
     pub fn set(server: SocketAddr, setting: &str, text: &str) {
-        send::<PROGRAM>(server, ("PUT", &format!("{BUCKET}?{setting}")), Some(text)).expect("done");
+        let change = ("PUT", &*format!("{BUCKET}?{setting}"));
+        send::<PROGRAM>(&Place::here(), server, change, Some(text)).expect("done");
     }
 
     /// Returns the keys below a prefix: a thousand at most.
@@ -122,11 +135,12 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
 
 /// Returns the answer to a request of the administrator; `None` if it is refused.
 fn ask<const PROGRAM: usize>(server: SocketAddr, method: &str, path: &str) -> Option<String> {
-    send::<PROGRAM>(server, (method, path), None)
+    send::<PROGRAM>(&Place::here(), server, (method, path), None)
 }
 
-/// The same with a body.
+/// The same from a place, with a body.
 fn send<const PROGRAM: usize>(
+    place: &Place,
     server: SocketAddr,
     (method, path): (&str, &str),
     body: Option<&str>,
@@ -139,7 +153,7 @@ fn send<const PROGRAM: usize>(
     let mut headers = vec!["Content-Type: application/xml".to_owned()];
     headers.extend((PROGRAM == MOTO).then_some(signature));
     let url = format!("http://{server}/{path}");
-    let answer = curl(&Place::here(), (method, &url), &headers, body)?;
+    let answer = curl(place, (method, &url), &headers, body)?;
     Some(String::from_utf8_lossy(&answer).into_owned())
 }
 
@@ -162,7 +176,7 @@ impl<const PROGRAM: usize> DatabaseServer for Servers<PROGRAM> {
     }
 
     fn ask(&self, path: &str) -> String {
-        ask::<PROGRAM>(self.address, "GET", path).unwrap_or_default()
+        send::<PROGRAM>(&self.place, self.address, ("GET", path), None).unwrap_or_default()
     }
 
     fn table(&self) -> &'static str {
@@ -175,6 +189,20 @@ impl<const PROGRAM: usize> DatabaseServer for Servers<PROGRAM> {
 
     fn stop(&self, is_stopped: bool) {
         self.process.stop(is_stopped);
+    }
+
+    fn end_fault(&self) {
+        if PROGRAM == MOTO {
+            self.fault(&Value::Null);
+        }
+    }
+
+    fn fault(&self, fault: &Value) {
+        control(&self.place, self.address, Some(fault));
+    }
+
+    fn met(&self) -> u64 {
+        control(&self.place, self.address, None)["met"].as_u64().expect("a number")
     }
 }
 

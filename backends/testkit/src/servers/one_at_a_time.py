@@ -1,10 +1,10 @@
 """moto, which checks a condition and writes in two steps: here one request is served at a time. It has faults, too.
 
-A test sets the fault by POST of JSON to /fault. `of` lists the operations that it is about; empty means all. `with` is a text in their bodies. `times`
-is the number of requests that meet it. Such a request is answered after `late` seconds. It is carried out before that,
-after that or never (`done`: "first", "late", "never"). With `status` and `name` the answer is an error. With `past` an
-answer from before the fault comes again. GET of /fault has the number of requests that met one, those of each operation
-so far, and the keys that have signed one, in their order.
+A test sets the fault by POST of JSON to /fault. `of` lists the operations that it is about; empty means all. Those of S3
+are the methods of HTTP. `row` is the row that they are about. `times` is the number of requests that meet it. Such a
+request is answered after `late` seconds. It is carried out before that, after that or never (`done`: "first", "late",
+"never"). With `error` the answer is one of `ERRORS`. With `past` an answer from before the fault comes again. GET of /fault has the number of requests that met one, those of each operation so far, and
+the keys that have signed one, in their order.
 
 It also gives credentials, as a machine of Amazon's does at /latest, and a container at /creds/SECONDS, after which they
 end. Each time it gives another key, but for the first one only after 2 s.
@@ -21,6 +21,18 @@ from threading import Lock
 from urllib.parse import unquote
 
 from moto.server import DomainDispatcherApplication, create_backend_app
+
+# What goes wrong, as DynamoDB and as S3 answer.
+ERRORS = {
+    "conflict": ((400, "TransactionConflictException"), (409, "ConditionalRequestConflict")),
+    "denied": ((400, "AccessDeniedException"), (403, "AccessDenied")),
+    "expired": ((400, "ExpiredTokenException"), (400, "ExpiredToken")),
+    "missing": ((400, "ResourceNotFoundException"), (404, "NoSuchBucket")),
+    "failed": ((500, "InternalServerError"), (500, "InternalError")),
+    "stranger": ((400, "UnrecognizedClientException"), (403, "InvalidAccessKeyId")),
+    "throttled": ((400, "ThrottlingException"), (503, "SlowDown")),
+    "unmet": ((400, "ConditionalCheckFailedException"), (412, "PreconditionFailed")),
+}
 
 serve, lock = DomainDispatcherApplication(create_backend_app), Lock()
 fault, met, counts, past, keys, given = {}, 0, Counter(), {}, [], Counter()
@@ -71,14 +83,25 @@ def credentials(environ, start_response, path):
     }))
 
 
-def meets(operation, body):
+def refusal(found, is_s3):
+    """Returns the answer of a fault that is an error."""
+    status, name = ERRORS[found["error"]][is_s3]
+    if not is_s3:
+        text = json.dumps({"__type": "com.amazonaws.dynamodb.v20120810#" + name, "message": "a fault"})
+        return (f"{status} Fault", [("Content-Type", "application/x-amz-json-1.0")]), text.encode()
+    text = f"<Error><Code>{name}</Code><Message>a fault</Message></Error>"
+    return (f"{status} Fault", [("Content-Type", "application/xml")]), text.encode()
+
+
+def meets(operation, path, body):
     """Returns the fault that a request meets, if any."""
     global met
     with lock:
         found = fault
         if not found or (found["of"] and operation not in found["of"]) or found.get("times") == 0:
             return None
-        if found.get("with", "").encode() not in body:
+        row = found.get("row")
+        if row and f'"{row}"'.encode() not in body and not path.endswith(f"/{row}"):
             return None
         if found.get("times") is not None:
             found["times"] -= 1
@@ -95,9 +118,10 @@ def one_at_a_time(environ, start_response):
     signed = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0]
     if signed and signed not in keys:
         keys.append(signed)
-    operation = environ.get("HTTP_X_AMZ_TARGET", "").rpartition(".")[2]
+    target, path, query = (environ.get(name, "") for name in ("HTTP_X_AMZ_TARGET", "PATH_INFO", "QUERY_STRING"))
+    operation = target.rpartition(".")[2] or environ["REQUEST_METHOD"]
     counts[operation] += 1
-    found, question, answer = meets(operation, body), (operation, body), None
+    found, question, answer = meets(operation, path, body), (operation, path, query, body), None
     if found and found.get("past"):
         answer = past.get(question)
     if answer is None and (not found or found.get("done", "first") == "first"):
@@ -106,9 +130,8 @@ def one_at_a_time(environ, start_response):
         time.sleep(found.get("late", 0))
         if found.get("done") == "late":
             answer = answered(environ, start_response, body)
-        if found.get("status"):
-            text = json.dumps({"__type": "com.amazonaws.dynamodb.v20120810#" + found["name"], "message": "a fault"})
-            answer = (f"{found['status']} Fault", [("Content-Type", "application/x-amz-json-1.0")]), text.encode()
+        if "error" in found:
+            answer = refusal(found, not target)
     else:
         past[question] = answer
     (status, headers), text = answer

@@ -2,7 +2,7 @@
 
 use elect_testkit::servers::kubernetes::Rule;
 use elect_testkit::servers::{
-    Database as _, DatabaseServer, DatabaseSetup, Moto, Postgres, ZooKeeperSetup,
+    Database as _, DatabaseServer, DatabaseSetup, Moto, MotoS3, Postgres, ZooKeeperSetup,
 };
 
 use super::{RIGHTS, doctor, endpoints, findings, granted, list, only, report};
@@ -128,6 +128,18 @@ fn on_dynamodb() {
     assert_eq!(granted(&found), RIGHTS);
     assert_eq!(found["ttl"]["advised_ms"], 60_000);
     let notes = notes(&doctor(&url));
+    assert!(notes.contains("US dollars at list price"), "{notes}");
+    Elect::new(ELECT).args(["run", "-b", &url, "-e", "job", "true"]).run().exits(0);
+}
+
+#[test]
+fn on_s3() {
+    let server = MotoS3::start();
+    let url = MotoS3::url(DatabaseServer::address(&server), "elect", "elect");
+    let found = report(&doctor(&url), 0);
+    assert_eq!(granted(&found), RIGHTS);
+    assert_eq!(found["ttl"]["advised_ms"], 60_000);
+    let notes = findings(&found, "note").concat();
     assert!(notes.contains("US dollars at list price"), "{notes}");
     Elect::new(ELECT).args(["run", "-b", &url, "-e", "job", "true"]).run().exits(0);
 }

@@ -15,6 +15,7 @@ pub(crate) enum Ground {
     MariaDb,
     PostgreSql,
     Redis,
+    S3,
 }
 
 /// The election "job" in a store of its own.
@@ -55,6 +56,7 @@ impl Arena {
             Ground::MariaDb => Some(Brand::MariaDb),
             Ground::PostgreSql => Some(Brand::PostgreSql),
             Ground::Redis => Some(Brand::Redis),
+            Ground::S3 => Some(Brand::S3),
         };
         let folder = TempDir::new().expect("a temporary folder");
         Self { ground, make, folder, home: brand.map(make) }

@@ -73,6 +73,9 @@ macro_rules! on_each_table {
         mod redis {
             $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::Redis)); })*
         }
+        mod s3 {
+            $(#[test] fn $case() { super::$case(&super::Arena::on(super::Ground::S3)); })*
+        }
     };
 }
 

@@ -23,6 +23,7 @@ fn arena(brand: Option<Brand>) -> Arena {
         Some(Brand::MariaDb) => Ground::MariaDb,
         Some(Brand::PostgreSql) => Ground::PostgreSql,
         Some(Brand::Redis) => Ground::Redis,
+        Some(Brand::S3) => Ground::S3,
     })
 }
 

@@ -131,7 +131,7 @@ impl Case {
             (Store::Remote(brand), Servers::Between) => {
                 matches!(brand, Brand::Consul | Brand::PostgreSql)
             }
-            (Store::Remote(brand), Servers::Clouds) => matches!(brand, Brand::DynamoDb),
+            (Store::Remote(brand), Servers::Clouds) => matches!(brand, Brand::DynamoDb | Brand::S3),
             (Store::Remote(brand), Servers::Redis) => matches!(brand, Brand::Redis),
         }
     }

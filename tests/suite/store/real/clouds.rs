@@ -12,8 +12,8 @@ use crate::stage::send;
 const SOME: u64 = 4;
 
 /// Requests that change something.
-const WRITES: [&str; 3] = ["UpdateItem", "PutItem", "DeleteItem"];
-const READS: [&str; 3] = ["GetItem", "Query", "Scan"];
+const WRITES: [&str; 5] = ["UpdateItem", "PutItem", "DeleteItem", "PUT", "DELETE"];
+const READS: [&str; 4] = ["GetItem", "Query", "Scan", "GET"];
 
 pub(crate) const CLOUDS: &[Case] = &[
     case(
@@ -21,7 +21,7 @@ pub(crate) const CLOUDS: &[Case] = &[
         "56 writes done, and answered with 500",
         ALONE,
         Ending::Outlasts,
-        |duel| duel.cloud().fault(&failing(&WRITES, 500, "InternalServerError", "first")),
+        |duel| duel.cloud().fault(&failing(&WRITES, "failed", "first")),
     )
     .of_clouds(),
     case(
@@ -29,7 +29,7 @@ pub(crate) const CLOUDS: &[Case] = &[
         "56 some writes done, and answered with 500",
         ROOMY,
         Ending::Rides,
-        |duel| meet(duel.cloud(), failing(&WRITES, 500, "InternalServerError", "first")),
+        |duel| meet(duel.cloud(), failing(&WRITES, "failed", "first")),
     )
     .of_clouds(),
     case(
@@ -44,15 +44,15 @@ pub(crate) const CLOUDS: &[Case] = &[
     )
     .of_clouds(),
     case("cloud_throttles", "58 all throttled", ALONE, Ending::Outlasts, |duel| {
-        duel.cloud().fault(&failing(&[], 400, "ThrottlingException", "never"));
+        duel.cloud().fault(&failing(&[], "throttled", "never"));
     })
     .of_clouds(),
     case("cloud_throttles_some", "58 some throttled", ROOMY, Ending::Rides, |duel| {
-        meet(duel.cloud(), failing(&[], 400, "ThrottlingException", "never"));
+        meet(duel.cloud(), failing(&[], "throttled", "never"));
     })
     .of_clouds(),
     case("credentials_expire", "59 credentials expired", ALONE, Ending::Outlasts, |duel| {
-        duel.cloud().fault(&failing(&[], 400, "ExpiredTokenException", "never"));
+        duel.cloud().fault(&failing(&[], "expired", "never"));
     })
     .of_clouds(),
     case(
@@ -60,7 +60,7 @@ pub(crate) const CLOUDS: &[Case] = &[
         "59 credentials expired, and renewed",
         ROOMY,
         Ending::Rides,
-        |duel| meet(duel.cloud(), failing(&[], 400, "ExpiredTokenException", "never")),
+        |duel| meet(duel.cloud(), failing(&[], "expired", "never")),
     )
     .of_clouds(),
     case(
@@ -74,18 +74,44 @@ pub(crate) const CLOUDS: &[Case] = &[
         },
     )
     .of_clouds(),
+    case(
+        "cloud_writes_conflict",
+        "61 all writes meet another one",
+        ALONE,
+        Ending::Outlasts,
+        |duel| {
+            duel.cloud().fault(&failing(&WRITES, "conflict", "never"));
+        },
+    )
+    .of_clouds(),
+    case(
+        "some_cloud_writes_conflict",
+        "61 some writes meet another one",
+        ROOMY,
+        Ending::Rides,
+        |duel| meet(duel.cloud(), failing(&WRITES, "conflict", "never")),
+    )
+    .of_clouds(),
+    case(
+        "cloud_writes_unmet",
+        "62 all writes answered as if their condition did not hold",
+        ALONE,
+        Ending::Outlasts,
+        |duel| duel.cloud().fault(&failing(&WRITES, "unmet", "never")),
+    )
+    .of_clouds(),
 ];
 
 /// Answers these operations with an error. `done` says whether they are carried out.
-fn failing(of: &[&str], status: u16, name: &str, done: &str) -> Value {
-    json!({"of": of, "status": status, "name": name, "done": done})
+fn failing(of: &[&str], error: &str, done: &str) -> Value {
+    json!({"of": of, "error": error, "done": done})
 }
 
 /// Has some requests meet a fault, and waits until they have.
 fn meet(server: &dyn DatabaseServer, mut fault: Value) {
     fault["times"] = json!(SOME);
     // The leader's row, which A writes.
-    fault["with"] = json!("\"leader\"");
+    fault["row"] = json!("leader");
     server.fault(&fault);
     eventually("requests that meet a fault", || (server.met() >= SOME).then_some(()));
 }

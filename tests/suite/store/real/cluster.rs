@@ -12,8 +12,8 @@ use elect_testkit::program::eventually;
 use elect_testkit::servers::Database as _;
 use elect_testkit::servers::kubernetes::Fault;
 use elect_testkit::servers::{
-    ApiServer, Consul, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Moto, Part, Place, Postgres,
-    Process, Redis, ZooKeeper, ZooKeeperSetup,
+    ApiServer, Consul, DatabaseServer, DatabaseSetup, Etcd, MariaDb, Moto, MotoS3, Part, Place,
+    Postgres, Process, Redis, ZooKeeper, ZooKeeperSetup,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -29,6 +29,7 @@ pub(crate) enum Brand {
     MariaDb,
     PostgreSql,
     Redis,
+    S3,
 }
 
 fn usual() -> ZooKeeperSetup {
@@ -51,6 +52,7 @@ impl Brand {
             Self::MariaDb => "MariaDB",
             Self::PostgreSql => "PostgreSQL",
             Self::Redis => "Redis",
+            Self::S3 => "S3",
         }
     }
 
@@ -64,7 +66,8 @@ impl Brand {
             | Self::Kubernetes
             | Self::MariaDb
             | Self::PostgreSql
-            | Self::Redis => None,
+            | Self::Redis
+            | Self::S3 => None,
         }
     }
 
@@ -92,7 +95,7 @@ impl Brand {
                 ..usual()
             })),
             Self::Kubernetes => Box::new(ApiServer::start_at(place)),
-            Self::DynamoDb | Self::MariaDb | Self::PostgreSql | Self::Redis => {
+            Self::DynamoDb | Self::MariaDb | Self::PostgreSql | Self::Redis | Self::S3 => {
                 let setup = DatabaseSetup { place: place.clone(), ..DatabaseSetup::default() };
                 Box::new(self.database(&setup))
             }
@@ -114,6 +117,7 @@ impl Brand {
                 server.begin_here();
                 Box::new(server)
             }
+            Self::S3 => Box::new(MotoS3::start_as(setup)),
             Self::Consul | Self::Etcd | Self::ZooKeeper | Self::Kubernetes => {
                 panic!("it has no rows")
             }
@@ -154,6 +158,7 @@ impl Brand {
                 let part = Part::of_redis();
                 part.inspect(|part| Redis::begin(part.servers[0], &part.name))
             }
+            Self::S3 => MotoS3::part(),
         }
     }
 
@@ -171,6 +176,7 @@ impl Brand {
             Self::MariaDb => format!("mariadb://elect@{}/jobs", all.join(",")),
             Self::PostgreSql => format!("postgresql://elect@{}/postgres", all.join(",")),
             Self::Redis => format!("redis://elect@{}", all.join(",")),
+            Self::S3 => MotoS3::url(addresses[0], "", "elect"),
         }
     }
 }
@@ -255,6 +261,7 @@ impl Home {
             (Some(part), Brand::MariaDb) => format!("{url}?table={}", part.name),
             (Some(part), Brand::PostgreSql) => format!("{url}?schema={}", part.name),
             (Some(part), Brand::Redis) => format!("{url}?prefix={}", part.name),
+            (Some(part), Brand::S3) => MotoS3::url(way, "", &part.name),
             (Some(part), _) => format!("{url}/{}", part.name),
         }
     }

@@ -101,27 +101,32 @@ macro_rules! faults {
             $(#[test] fn $sample() { super::survive(super::REDIS, stringify!($sample)); })*
             faults! { @deep REDIS $($any)* $($remote)* $($row)* $($long)* $($redis)* }
         }
+        mod s3 {
+            $(#[test] fn $sample() { super::survive(super::S3, stringify!($sample)); })*
+            $(#[test] fn $cloud() { super::survive(super::S3, stringify!($cloud)); })*
+            faults! { @deep S3 $($any)* $($remote)* $($cloud)* }
+        }
         mod file {
             $(#[test] fn $any() { super::survive(super::Store::File, stringify!($any)); })*
         }
 
         #[test]
         fn every_fault_has_its_tests() {
-            let about = |stores: [bool; 8]| -> Vec<_> {
+            let about = |stores: [bool; 9]| -> Vec<_> {
                 let all =
-                    [Store::File, DYNAMODB, CONSUL, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS];
+                    [Store::File, DYNAMODB, CONSUL, ETCD, KUBERNETES, MARIADB, POSTGRESQL, REDIS, S3];
                 let is_meant = |case: &&case::Case| all.map(|it| case.is_about(it)) == stores;
                 cases().filter(is_meant).map(|case| case.name).collect()
             };
-            assert_eq!(about([true; 8]), [$(stringify!($any)),*]);
-            assert_eq!(about([false, true, true, true, true, true, true, true]), [$(stringify!($remote)),*]);
-            assert_eq!(about([false, false, true, true, false, false, false, false]), [$(stringify!($several)),*]);
-            assert_eq!(about([false, false, false, false, true, false, false, false]), [$(stringify!($api)),*]);
+            assert_eq!(about([true; 9]), [$(stringify!($any)),*]);
+            assert_eq!(about([false, true, true, true, true, true, true, true, true]), [$(stringify!($remote)),*]);
+            assert_eq!(about([false, false, true, true, false, false, false, false, false]), [$(stringify!($several)),*]);
+            assert_eq!(about([false, false, false, false, true, false, false, false, false]), [$(stringify!($api)),*]);
             let rows = [$(stringify!($row),)* $(stringify!($long)),*];
-            assert_eq!(about([false, false, false, false, false, true, true, true]), rows);
-            assert_eq!(about([false, false, true, false, false, false, true, false]), [$(stringify!($behind)),*]);
-            assert_eq!(about([false, false, false, false, false, false, false, true]), [$(stringify!($redis)),*]);
-            assert_eq!(about([false, true, false, false, false, false, false, false]), [$(stringify!($cloud)),*]);
+            assert_eq!(about([false, false, false, false, false, true, true, true, false]), rows);
+            assert_eq!(about([false, false, true, false, false, false, true, false, false]), [$(stringify!($behind)),*]);
+            assert_eq!(about([false, false, false, false, false, false, false, true, false]), [$(stringify!($redis)),*]);
+            assert_eq!(about([false, true, false, false, false, false, false, false, true]), [$(stringify!($cloud)),*]);
             assert!(cases().all(|case| case.is_about(ETCD) == case.is_about(ZOOKEEPER)));
         }
     };
@@ -129,6 +134,7 @@ macro_rules! faults {
 
 const CONSUL: Store = Store::Remote(Brand::Consul);
 const DYNAMODB: Store = Store::Remote(Brand::DynamoDb);
+const S3: Store = Store::Remote(Brand::S3);
 const ETCD: Store = Store::Remote(Brand::Etcd);
 const ZOOKEEPER: Store = Store::Remote(Brand::ZooKeeper);
 const MARIADB: Store = Store::Remote(Brand::MariaDb);
@@ -251,6 +257,9 @@ faults! {
     credentials_expire
     credentials_expire_for_a_moment
     cloud_answers_from_the_past
+    cloud_writes_conflict
+    some_cloud_writes_conflict
+    cloud_writes_unmet
     ;
     a sample on rows:
     all_stopped

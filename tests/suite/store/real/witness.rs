@@ -128,6 +128,9 @@ fn watch(url: &str, id: &str, seen: &Mutex<Sightings>, over: &AtomicBool) {
     if url.starts_with(elect_redis::SCHEME) {
         return watch_rows(elect_redis::table(url).expect("a good URL"), id, seen, over);
     }
+    if url.starts_with(&format!("{}:", elect_objects::SCHEME)) {
+        return watch_rows(elect_objects::table(url).expect("a good URL"), id, seen, over);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(url) = url.parse::<BackendUrl>();
     let election: ElectionName = "job".parse().expect("a good name");

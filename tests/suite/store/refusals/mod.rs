@@ -1,7 +1,7 @@
 //! Answers of stores that refuse, and of servers that are no store, and elect's reaction in each state of a candidate.
 //! The page `refusals` has the results: with `ELECT_WRITE_MANUAL` in the environment the tests write it.
 
-mod dynamodb;
+mod clouds;
 mod front;
 mod seen;
 mod stores;
@@ -29,7 +29,7 @@ pub(super) const ANSWERS: [&str; 13] = [
     "foreign bytes",
     "silence",
 ];
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
     "etcd",
     "ZooKeeper",
     "Kubernetes",
@@ -38,6 +38,7 @@ const COLUMNS: [&str; 9] = [
     "Redis",
     "Consul",
     "DynamoDB",
+    "S3",
     "local disk",
 ];
 
@@ -172,7 +173,12 @@ fn consul_refuses_as_the_page_has_it() {
 
 #[test]
 fn dynamodb_refuses_as_the_page_has_it() {
-    the_page_has("DynamoDB", dynamodb::dynamodb());
+    the_page_has("DynamoDB", clouds::dynamodb());
+}
+
+#[test]
+fn s3_refuses_as_the_page_has_it() {
+    the_page_has("S3", clouds::s3());
 }
 
 #[test]

@@ -1545,7 +1545,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb postgresql redis" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb s3 postgresql redis" -- "${cur}"))
                     return 0
                     ;;
                 --members)
@@ -1669,7 +1669,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb postgresql redis" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb s3 postgresql redis" -- "${cur}"))
                     return 0
                     ;;
                 --members)
@@ -1777,7 +1777,7 @@ _elect() {
                     return 0
                     ;;
                 --store)
-                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb postgresql redis" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "etcd zookeeper kubernetes consul dynamodb mariadb s3 postgresql redis" -- "${cur}"))
                     return 0
                     ;;
                 --members)

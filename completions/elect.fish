@@ -55,7 +55,7 @@ complete -c elect -n "__fish_elect_using_subcommand run" -s e -l election -d 'El
 complete -c elect -n "__fish_elect_using_subcommand run" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand run" -l priority -d 'Priority; the highest leads next' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l preempt-after -d 'Time to wait before preempting [default: 30s]' -r
-complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s, in DynamoDB 60s]' -r
+complete -c elect -n "__fish_elect_using_subcommand run" -l ttl -d 'Length of the lease [default: 15s, 60s in clouds]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l max-clock-drift -d 'Largest difference in clock speed [default: 10%]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l lock-delay -d 'Delay before leading after a crash [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand run" -l http -d 'Serve status, probes and metrics over HTTP' -r -f
@@ -116,7 +116,7 @@ complete -c elect -n "__fish_elect_using_subcommand sidecar" -s b -l backend -d 
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l id -d 'Label of this candidate [default: host name]' -r -f
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l priority -d 'Priority; the highest leads next' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l preempt-after -d 'Time to wait before preempting [default: 30s]' -r
-complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s, in DynamoDB 60s]' -r
+complete -c elect -n "__fish_elect_using_subcommand sidecar" -l ttl -d 'Length of the lease [default: 15s, 60s in clouds]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l max-clock-drift -d 'Largest difference in clock speed [default: 10%]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l lock-delay -d 'Delay before leading after a crash [default: 0]' -r
 complete -c elect -n "__fish_elect_using_subcommand sidecar" -l http -d 'Serve status, probes and metrics over HTTP' -r -f
@@ -270,9 +270,10 @@ kubernetes\t'Leases that the candidates judge by their own clocks'
 consul\t'The same, in its keys'
 dynamodb\t'The same, in a table'
 mariadb\t'The same, in a table'
+s3\t'The same, in objects'
 postgresql\t'The same, in a table'
 redis\t'The same, in its keys'"
-complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l members -d 'Members of the store [default: 3, or 1 of a database]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l members -d 'Members of the store [default: 3, or 1 of a database or a cloud]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l outage -d 'An outage of the network between a leader and the store' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from ttl" -l loss -d 'Messages that get lost all the time' -r
@@ -296,9 +297,10 @@ kubernetes\t'Leases that the candidates judge by their own clocks'
 consul\t'The same, in its keys'
 dynamodb\t'The same, in a table'
 mariadb\t'The same, in a table'
+s3\t'The same, in objects'
 postgresql\t'The same, in a table'
 redis\t'The same, in its keys'"
-complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l members -d 'Members of the store [default: 3, or 1 of a database]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l members -d 'Members of the store [default: 3, or 1 of a database or a cloud]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l ttl -d 'Length of the lease' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from what-if" -l kill-grace -d 'Time to stop after leadership is lost [default: 4/15 of the TTL]' -r
@@ -330,9 +332,10 @@ kubernetes\t'Leases that the candidates judge by their own clocks'
 consul\t'The same, in its keys'
 dynamodb\t'The same, in a table'
 mariadb\t'The same, in a table'
+s3\t'The same, in objects'
 postgresql\t'The same, in a table'
 redis\t'The same, in its keys'"
-complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l members -d 'Members of the store [default: 3, or 1 of a database]' -r
+complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l members -d 'Members of the store [default: 3, or 1 of a database or a cloud]' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l tick -d 'How often the store looks for leases that are over' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l ttl -d 'Silence after which a leader counts as dead' -r
 complete -c elect -n "__fish_elect_using_subcommand simulate; and __fish_seen_subcommand_from compare" -l kill-grace -d 'Time to stop after leadership is lost [default: 4/15 of the TTL]' -r

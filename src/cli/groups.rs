@@ -80,7 +80,7 @@ pub struct CampaignArgs {
     #[arg(long, env = "ELECT_REQUIRE_STRONG", value_parser = BoolishValueParser::new(), help_heading = ELECTION, hide_short_help = true)]
     pub require_strong: bool,
 
-    /// Length of the lease [default: 15s, in DynamoDB and S3 60s]
+    /// Length of the lease [default: 15s, 60s in clouds]
     ///
     /// Another candidate replaces a leader that is cut off after this time. At least 3.6 s with the default
     /// --kill-grace and --max-clock-drift, or 3.7 s where candidates judge leases; at most 24 h. The local disk refuses

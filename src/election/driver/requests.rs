@@ -46,7 +46,7 @@ impl<'a> Driver<'a> {
             Call::Settle => settle(candidacy),
             Call::Announce => announce(candidacy),
             Call::Compare => compare(candidacy),
-            // Surveys for people are made in `look`.
+            // `start_survey` makes the surveys for people.
             Call::Survey => return None,
             Call::Refresh => {
                 if !is_off!(TicketFirst) {
@@ -161,8 +161,8 @@ impl Driver<'_> {
             return doubted;
         };
         // The survey may show another leader now.
-        if waits && self.has_looked && self.observer.wants_surveys() {
-            self.look(self.clock.now());
+        if waits && self.has_surveyed && self.observer.wants_surveys() {
+            self.start_survey(self.clock.now());
         }
         self.pending.extend(doubted);
         self.pending.push_back(answer);

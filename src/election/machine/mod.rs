@@ -200,7 +200,7 @@ impl Machine {
             Event::Left(left) => self.outlasted(left),
             Event::Tick => {}
         }
-        self.look_at_the_time(now);
+        self.handle_due(now);
         std::mem::take(&mut self.commands)
     }
 
@@ -209,7 +209,7 @@ impl Machine {
     }
 
     /// Handles what is due at `now`, whatever the event was.
-    fn look_at_the_time(&mut self, now: Boottime) {
+    fn handle_due(&mut self, now: Boottime) {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
             self.unanswered(now);
@@ -226,7 +226,7 @@ impl Machine {
             Phase::Campaigning(_) if self.doubt_is_told().is_some_and(|at| at <= now) => {
                 self.tell_doubt(now);
             }
-            Phase::Leading(_) => self.look_at_the_deadlines(now),
+            Phase::Leading(_) => self.check_deadlines(now),
             Phase::Resigning(until) if *until <= now => {
                 let silence = || Error::new(ErrorKind::Ambiguous, "the store did not answer");
                 let trouble = self.contact.refusal().cloned();
@@ -238,7 +238,7 @@ impl Machine {
         if self.request.is_due(now) {
             self.send(now);
         } else {
-            self.look_at_the_history(now);
+            self.ask_history_if_due(now);
         }
     }
 

@@ -224,7 +224,7 @@ struct Shared {
 impl ControlWatcher {
     /// Returns the cell that was found since the last call, if its version is not `known`. Meanwhile the cell is read
     /// again.
-    pub(super) fn look(
+    pub(super) fn take_found(
         &self,
         store: &Arc<dyn Store>,
         election: &ElectionName,

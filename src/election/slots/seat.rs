@@ -210,7 +210,7 @@ impl SlotsSeat {
         self.leading = Some(won);
         let others = self.places();
         self.leaving.begin(others);
-        self.look_out();
+        self.refresh_control();
     }
 
     /// Takes all places with an entry, except the one that leads.
@@ -219,15 +219,15 @@ impl SlotsSeat {
         places.map(|place| Standpoint { leads: false, ..place }).collect()
     }
 
-    fn look_out(&mut self) {
+    fn refresh_control(&mut self) {
         let Participant { store, whole, .. } = &self.entrant;
-        if let Some(asked) = self.control_watcher.look(store, whole, self.asked.version) {
+        if let Some(asked) = self.control_watcher.take_found(store, whole, self.asked.version) {
             self.asked = asked;
         }
     }
 
     async fn prove(&mut self, now: Boottime) -> Result<Standing, Error> {
-        self.look_out();
+        self.refresh_control();
         self.leaving.begin([]);
         let Some(leading) = &mut self.leading else { return Ok(lost()) };
         match leading.refresh(now).await? {

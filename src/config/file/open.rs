@@ -32,7 +32,7 @@ pub(super) struct Source {
 /// # Errors
 /// If another user can write or replace the file, or if it cannot be read.
 pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
-    look(path)?.or_else(|errno| unreadable(path, &reason(errno as i32)))
+    open_checked(path)?.or_else(|errno| unreadable(path, &reason(errno as i32)))
 }
 
 /// As [`open`], for a path that the user did not name. `HOME` may belong to another user, whose files
@@ -41,14 +41,14 @@ pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
 /// # Errors
 /// As [`open`], but a directory that this process may not enter counts as empty.
 pub(super) fn open_if_in_reach(path: &Path) -> Result<Option<Source>, ConfigError> {
-    match look(path)? {
+    match open_checked(path)? {
         Err(Errno::EACCES) => Ok(None),
         found => found.or_else(|errno| unreadable(path, &reason(errno as i32))),
     }
 }
 
 /// The inner `Err` says that the way to the file is closed.
-fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
+fn open_checked(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
     if path == Path::new(NO_FILE) && stat(path).is_ok() {
         let text = String::new();
         return Ok(Ok(Some(Source { path: path.to_owned(), text, is_readable_by_all: true })));

@@ -43,16 +43,16 @@ impl RecordSeat {
         }
         // Set before the call. So a call without an answer costs one renewal, and not the next one as well.
         self.swept = now;
-        let listing = self.election.look(Purpose::Look).await;
+        let listing = self.election.list(Purpose::Poll).await;
         let Ok(Listing { record: Some((_, record)), waiters, .. }) = listing else { return };
-        let position = self.line.look(now, &record, &waiters, self.nonce);
+        let position = self.line.locate(now, &record, &waiters, self.nonce);
         let _ = self.remove_dead(&position).await;
     }
 
     pub(super) async fn remove_dead(&self, position: &Position) -> Result<(), Error> {
         for (nonce, version) in &position.dead {
             let (election, name) = (&self.election, Name::Waiter(*nonce));
-            election.documents.remove(&election.name, name, *version, Purpose::Look).await?;
+            election.documents.remove(&election.name, name, *version, Purpose::Poll).await?;
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl RecordSeat {
     /// Returns whether the candidate's waiter is there as it was written last.
     pub(super) async fn has_its_waiter(&self) -> Result<bool, Error> {
         let Some(ours) = &self.waiter else { return Ok(false) };
-        let found = self.election.waiter(self.nonce, Purpose::Look).await?;
+        let found = self.election.waiter(self.nonce, Purpose::Poll).await?;
         Ok(found.is_some_and(|(version, _)| version == ours.version))
     }
 

@@ -182,7 +182,7 @@ async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>) {
             break;
         }
         if let Some(lock) = lock
-            && locks.settle(&mut wire, lock).await.is_err()
+            && locks.set_held(&mut wire, lock).await.is_err()
         {
             break;
         }
@@ -201,15 +201,15 @@ struct Locks {
 
 impl Locks {
     /// Releases a lock at once, or has it taken later.
-    async fn settle(
+    async fn set_held(
         &mut self,
         wire: &mut Wire,
         Lock { name, is_held }: Lock,
     ) -> Result<(), Failure> {
         let is_wanted = self.wanted.as_ref().is_some_and(|(wanted, _)| *wanted == name);
         if is_held {
-            let is_settled = self.held.contains(&name) || self.wanted.is_some() || self.are_refused;
-            if !is_settled {
+            let is_done = self.held.contains(&name) || self.wanted.is_some() || self.are_refused;
+            if !is_done {
                 self.wanted = Some((name, Box::pin(sleep(TAKEN_AFTER))));
             }
             return Ok(());

@@ -49,7 +49,7 @@
 //! block the queue for long. A waiter takes a vacant record even if `k` others are before it. It waits for `k` sixths
 //! of its own lease, from when it saw that the record was vacant and that `k` were before it.
 //!
-//! A dead candidate looks alive at the first look. So a waiter reports at first that it is *not settled* (`alive` in
+//! A dead candidate looks alive at the first poll. So a waiter reports at first that it is *not known* (`alive` in
 //! [`Standing::Waiting`](elect_api::Standing::Waiting)) whether any candidate before it lives. This ends when it has
 //! seen one of them renew, or when all their TTLs have passed.
 //!

@@ -140,7 +140,7 @@ impl Driver<'_> {
             self.hand_over_ticket();
         }
         let waits = matches!(standing, Standing::Waiting { .. });
-        let is_unsettled = matches!(standing, Standing::Waiting { alive: false, .. });
+        let is_in_doubt = matches!(standing, Standing::Waiting { alive: false, .. });
         let answer = match standing {
             Standing::Leading { token, validity, wake } => {
                 self.wake = Some(wake);
@@ -154,7 +154,7 @@ impl Driver<'_> {
             Standing::Gone(why) => Answer::Gone(why),
         };
         let answer = Event::Replied(Ok(Reply::Standing(answer)));
-        let doubted = self.doubt().filter(|_| is_unsettled).map(Event::Doubted);
+        let doubted = self.doubt().filter(|_| is_in_doubt).map(Event::Doubted);
         let Some(control) = self.new_control(&control) else {
             let Some(doubted) = doubted else { return answer };
             self.pending.push_back(answer);

@@ -392,8 +392,8 @@ impl Machine {
         }
         // A candidate with none ahead and no win is about to enter, and has no place yet, unless it has to wait for a
         // leader that the store may have forgotten.
-        let is_unsettled = matches!(answer, Answer::Waiting { alive: false, .. });
-        if place != Place::Behind(0) || is_unsettled && self.contact.doubts_the_store() {
+        let is_in_doubt = matches!(answer, Answer::Waiting { alive: false, .. });
+        if place != Place::Behind(0) || is_in_doubt && self.contact.doubts_the_store() {
             self.contact.place(now, &answer);
         }
         if matches!(place, Place::Behind(_)) {
@@ -402,7 +402,7 @@ impl Machine {
         if let Answer::Leading { validity, .. } = answer
             && !self.timing.will_be_proven(validity, now, answered)
         {
-            // A command started now would have to be stopped soon. Nothing is settled or written for it either.
+            // A command started now would have to be stopped soon. No gate calls the store for it either.
             self.confirmed = None;
             return self.ask_again(now);
         }

@@ -128,12 +128,12 @@ impl RankingGate {
             // The entry has gone meanwhile. The next refresh will say so.
             (Place::First(_), None, _) => Judgement::Unclear,
             (Place::Behind(_) | Place::None, _, exclusion) => {
-                let is_settled = !field.is_unsettled(control);
-                let leader = field.clone().settled(control).leader;
+                let may_yield = field.may_yield(control);
+                let leader = field.clone().into_shown(control).leader;
                 // Those ahead may have gone since the refresh. Then the next refresh will show the win.
                 let is_another = leader.is_some_and(|it| it.entry.candidate.id != rules.id);
                 // Whichever candidate comes first, this one must never lead.
-                if is_settled && (is_another || exclusion.is_some()) {
+                if !may_yield && (is_another || exclusion.is_some()) {
                     Judgement::Outdone
                 } else {
                     Judgement::Unclear

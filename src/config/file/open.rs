@@ -122,10 +122,10 @@ const SYSTEM: &str = "/etc/elect/config.yaml";
 /// The path of a user's file, below the user's configuration directory.
 const OF_USER: &str = "elect/config.yaml";
 
-/// The places of the configuration file. Only the first one that exists counts.
+/// The search path of the configuration file. Only the first one that exists counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
-    /// The file that the user named. Then it is the only place.
+pub struct SearchPath {
+    /// The file that the user named. Then it is the only one.
     pub named: Option<PathBuf>,
     /// The user's file, if a home directory is known.
     pub user: Option<PathBuf>,
@@ -133,7 +133,7 @@ pub struct Places {
     pub system: PathBuf,
 }
 
-impl fmt::Display for Places {
+impl fmt::Display for SearchPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.named, &self.user) {
             (Some(named), _) => write!(f, "{}", named.display()),
@@ -145,14 +145,14 @@ impl fmt::Display for Places {
     }
 }
 
-/// The places of the file; `named` is the path that the user gave. The current directory is never
+/// Returns the search path; `named` is the path that the user gave. The current directory is never
 /// searched by default.
-pub fn places(named: Option<&Path>) -> Places {
+pub fn search_path(named: Option<&Path>) -> SearchPath {
     let absolute =
         |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home =
         absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    Places {
+    SearchPath {
         named: named.map(ToOwned::to_owned),
         user: home.map(|home| home.join(OF_USER)),
         system: SYSTEM.into(),
@@ -163,17 +163,17 @@ pub fn places(named: Option<&Path>) -> Places {
 ///
 /// # Errors
 /// If a named file does not exist, or a file that exists cannot be trusted or read.
-pub(super) fn first(places: &Places) -> Result<Option<Source>, ConfigError> {
-    if let Some(named) = &places.named {
+pub(super) fn first(search_path: &SearchPath) -> Result<Option<Source>, ConfigError> {
+    if let Some(named) = &search_path.named {
         let missing = || {
             ConfigError::untrusted(named, "does not exist: create it, or name another one".into())
         };
         return open(named)?.ok_or_else(missing).map(Some);
     }
-    if let Some(user) = &places.user
+    if let Some(user) = &search_path.user
         && let Some(source) = open_if_in_reach(user)?
     {
         return Ok(Some(source));
     }
-    open(&places.system)
+    open(&search_path.system)
 }

@@ -1,5 +1,5 @@
 //! A waiter with many others before it, which usually makes no list. A thousand waiters that each list a thousand
-//! documents at each look are too much for a store.
+//! documents at each poll are too much for a store.
 //!
 //! Once in a lease such a waiter renews its own document, at the version that it knows, and reads one other document.
 //! It alternates between the document of the waiter right before it and the record, for requests of people. Between
@@ -202,7 +202,7 @@ impl RecordSeat {
     }
 }
 
-/// Returns whether the waiter behind this one is so near the front that it looks each time.
+/// Returns whether the waiter behind this one is so near the front that it polls each time.
 fn has_near_behind(waiter: &Waiter) -> bool {
     let near = u64::try_from(NEAR).unwrap_or(u64::MAX);
     waiter.ahead.is_some_and(|ahead| ahead.saturating_add(1) < near)

@@ -72,11 +72,11 @@ pub(crate) struct RecordSeat {
     is_alarmed: bool,
     /// The last time at which this candidate, as the leader, looked for dead waiters.
     swept: Boottime,
-    /// The token of the last leader, and the first look since then that found the record vacant.
+    /// The token of the last leader, and the first poll since then that found the record vacant.
     vacant_since: Option<(u64, Boottime)>,
     /// How often in a row another write came before this candidate's winning one.
     overtaken: u32,
-    /// The number of waiters before this one, and the first look that found this number.
+    /// The number of waiters before this one, and the first poll that found this number.
     place: Option<(usize, Boottime)>,
     control: Versioned,
 }
@@ -243,7 +243,7 @@ impl RecordSeat {
             if matches!(kept, Kept::Removed) {
                 // The guardian must see the new ticket before the next entry exists.
                 self.vacate(None).await?;
-                // A list may leave the waiter out, as its label is lost. Without this, each look would leave one
+                // A list may leave the waiter out, as its label is lost. Without this, each poll would leave one
                 // behind.
                 self.election.remove_waiter(self.nonce, Purpose::Enter).await?;
                 self.start_over();

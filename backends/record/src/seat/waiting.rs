@@ -12,7 +12,7 @@ use crate::guards::{Guard, is_off};
 use crate::line::{CLOSE, Position};
 use crate::{Listed, Waiter};
 
-/// The number of waiters that renew at each look. The others renew once in a lease.
+/// The number of waiters that renew at each poll. The others renew once in a lease.
 pub(super) const NEAR: usize = 3;
 /// How long the waiters of the others count, in leases.
 const FAR_TTL: u32 = 4;
@@ -92,7 +92,7 @@ impl RecordSeat {
             }
             (Some(Listed { version, waiter, .. }), ours) => {
                 let is_near = position.ahead < NEAR;
-                // A look out of turn, such as the one after the entry, renews nothing.
+                // A poll out of turn, such as the one after the entry, renews nothing.
                 let pause = if is_near { self.ttl / 12 } else { self.ttl };
                 let is_due = ours.as_ref().is_none_or(|OwnWaiter { waiter, renewed, .. }| {
                     let is_true = ttl == waiter.ttl && (!is_near || ahead == waiter.ahead);

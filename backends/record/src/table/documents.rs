@@ -367,7 +367,7 @@ impl<T: Table> Documents for TableDocuments<T> {
     }
 
     fn wakes_all(&self) -> bool {
-        // Looks again and again cost more than notices do.
+        // Polls cost more than notices do.
         self.table.wakes_all() || !self.table.tells()
     }
 

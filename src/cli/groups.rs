@@ -190,7 +190,7 @@ impl HealthUrl {
 
 impl HealthArgs {
     /// Returns whether there is any health check.
-    pub const fn looks(&self) -> bool {
+    pub const fn has_any(&self) -> bool {
         self.health_http.is_some() || self.health_cmd.is_some()
     }
 }

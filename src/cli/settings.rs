@@ -194,7 +194,7 @@ impl Layers<'_> {
         }
     }
 
-    /// Settles two flags that are both set: the one from the nearer layer wins. The other one is dropped by the
+    /// Decides between two flags that are both set: the one from the nearer layer wins. The other one is dropped by the
     /// function beside its name.
     ///
     /// # Errors

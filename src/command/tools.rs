@@ -42,13 +42,13 @@ pub(super) fn show(args: &ShowArgs, choice: FileChoice) -> anyhow::Result<u8> {
         }
     };
     let choice = asked.origins.file().map(|nearer| nearer.or(choice));
-    let places = choice.as_ref().map(|choice| config::places(choice.named()));
+    let search_path = choice.as_ref().map(|choice| config::search_path(choice.named()));
     let over = choice.map_or(Ok(None), |choice| config::over_chosen(&asked, &choice))?;
     let (given, file) = match over {
         Some((given, file)) => (given, Some(file)),
         None => (asked, None),
     };
-    let report = ConfigReport::new(&given.origins, file, places);
+    let report = ConfigReport::new(&given.origins, file, search_path);
     report::print_report(&report, args.output, || report.table())?;
     Ok(0)
 }
@@ -63,7 +63,7 @@ pub(super) fn set(args: &SetArgs, log: &Log) -> anyhow::Result<u8> {
     for warning in &file.warnings {
         log.warn(warning);
     }
-    let nearer = config::places(None).user.filter(|user| *user != path && user.exists());
+    let nearer = config::search_path(None).user.filter(|user| *user != path && user.exists());
     if let (Some(nearer), None) = (nearer, &args.file) {
         log.warn(format_args!(
             "elect reads {} in the place of {} for this user",

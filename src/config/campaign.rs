@@ -88,7 +88,7 @@ impl HookPlan {
 impl HealthPlan {
     /// Makes the plan from these arguments. Returns `None` if they set no check.
     pub(super) fn new(args: HealthArgs) -> Option<Self> {
-        args.looks().then_some(Self {
+        args.has_any().then_some(Self {
             http: args.health_http,
             command: args.health_cmd,
             interval: args.health_interval,

@@ -100,7 +100,7 @@ const fn of_hooks(args: &HookArgs) -> Parts<'static> {
 
 const fn of_health(args: &HealthArgs) -> Parts<'static> {
     let parts = &["--health-interval", "--health-timeout", "--health-threshold"];
-    (parts, args.looks(), "--health-cmd or --health-http")
+    (parts, args.has_any(), "--health-cmd or --health-http")
 }
 
 fn check(origins: &Origins, all: &[Parts]) -> Result<(), ConfigError> {

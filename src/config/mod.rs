@@ -33,7 +33,8 @@ pub use error::ConfigError;
 #[cfg(feature = "fuzzing")]
 pub use file::check_text;
 pub use file::{
-    ConfigFile, NO_FILE, Places, over_chosen, over_file, own_file, places, read_file, set_in_file,
+    ConfigFile, NO_FILE, SearchPath, over_chosen, over_file, own_file, read_file, search_path,
+    set_in_file,
 };
 pub use inspecting::{Done, DonePlan, HistoryPlan, ObservePlan, StatusPlan, Target, WaitPlan};
 pub use naming::SCRATCH_PREFIX;

@@ -42,15 +42,15 @@ pub(super) fn find_programs(
 /// Whether a file of this name exists, by its path or in a folder of `PATH`.
 fn is_program(name: &OsStr) -> bool {
     let has_path = has_path(name);
-    places(name).iter().any(|place| if has_path { place.exists() } else { place.is_file() })
+    program_paths(name).iter().any(|path| if has_path { path.exists() } else { path.is_file() })
 }
 
 fn has_path(name: &OsStr) -> bool {
     name.as_encoded_bytes().contains(&b'/')
 }
 
-/// The places of a program, in the order in which an execution tries them.
-fn places(name: &OsStr) -> Vec<PathBuf> {
+/// The paths of a program, in the order in which an execution tries them.
+fn program_paths(name: &OsStr) -> Vec<PathBuf> {
     if has_path(name) {
         return vec![name.into()];
     }
@@ -64,9 +64,9 @@ fn places(name: &OsStr) -> Vec<PathBuf> {
 /// The reason why the execution of this program would fail, as far as it shows before the attempt.
 fn obstacle(name: &OsStr) -> Option<Errno> {
     let mut why = Errno::ENOENT;
-    for place in places(name) {
-        match faccessat(AT_FDCWD, &place, AccessFlags::X_OK, AtFlags::AT_EACCESS) {
-            Ok(()) if !place.is_dir() => return None,
+    for path in program_paths(name) {
+        match faccessat(AT_FDCWD, &path, AccessFlags::X_OK, AtFlags::AT_EACCESS) {
+            Ok(()) if !path.is_dir() => return None,
             Ok(()) | Err(Errno::EACCES) => why = Errno::EACCES,
             Err(Errno::ENOENT | Errno::ENOTDIR) => {}
             // The execution itself reports a more exact error.

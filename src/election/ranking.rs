@@ -52,13 +52,13 @@ pub struct Field {
 impl Field {
     /// Returns whether the head may be about to give way, as a better candidate waits and the head has not recorded yet
     /// that it leads. This lasts some round trips at most, unless the head has stopped in between.
-    pub fn is_unsettled(&self, control: &Control) -> bool {
+    pub fn may_yield(&self, control: &Control) -> bool {
         self.unsaid(control).is_some_and(|contest| contest.ours.priority > 0 && !contest.is_ours())
     }
 
     /// Returns the survey as people see it. A head of priority 0 that has not led only keeps its place, and is shown as
     /// the first waiter.
-    pub fn settled(mut self, control: &Control) -> Survey {
+    pub fn into_shown(mut self, control: &Control) -> Survey {
         let is_held = self.unsaid(control).is_some_and(|contest| contest.ours.priority == 0);
         if let Some(held) = self.survey.leader.take_if(|_| is_held) {
             self.survey.waiting.insert(0, held.entry);
@@ -178,21 +178,21 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_unsettled_until_it_says_that_it_leads() {
+    fn a_head_may_yield_until_it_says_that_it_leads() {
         let seen = |head, last| Field { last, ..field(head, vec![entry("b", 100, 2)]) };
-        let is_unsettled = |head, last: Option<u64>| {
-            seen(head, last.map(Token::new)).is_unsettled(&Control::default())
+        let may_yield = |head, last: Option<u64>| {
+            seen(head, last.map(Token::new)).may_yield(&Control::default())
         };
-        assert!(is_unsettled(entry("a", 90, 1), None));
-        assert!(is_unsettled(entry("a", 90, 7), Some(6)));
-        assert!(!is_unsettled(entry("a", 90, 7), Some(7)));
-        assert!(!is_unsettled(entry("a", 100, 1), None));
-        assert!(!is_unsettled(Entry::new(Candidate::foreign("a"), None, 1), None));
+        assert!(may_yield(entry("a", 90, 1), None));
+        assert!(may_yield(entry("a", 90, 7), Some(6)));
+        assert!(!may_yield(entry("a", 90, 7), Some(7)));
+        assert!(!may_yield(entry("a", 100, 1), None));
+        assert!(!may_yield(Entry::new(Candidate::foreign("a"), None, 1), None));
         let asked = Control::default().stepping_down(
             Token::new(7),
             crate::election::control::Request::new("me".into(), None),
         );
-        assert!(!seen(entry("a", 90, 7), None).is_unsettled(&asked));
+        assert!(!seen(entry("a", 90, 7), None).may_yield(&asked));
     }
 
     #[test]
@@ -202,8 +202,8 @@ mod tests {
                 last: last.map(Token::new),
                 ..field(entry("a", 0, 7), vec![entry("b", 100, 2)])
             };
-            assert!(!field.is_unsettled(&Control::default()));
-            let survey = field.settled(&Control::default());
+            assert!(!field.may_yield(&Control::default()));
+            let survey = field.into_shown(&Control::default());
             (survey.leader.is_some(), survey.waiting.len())
         };
         assert_eq!(shown(None), (false, 2));

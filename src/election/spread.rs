@@ -132,7 +132,7 @@ mod tests {
     }
 
     /// Takes all steps to the end. Also returns how many shards moved between living members.
-    fn settle(mut spread: Spread, shards: u16, members: &[Member<'_>]) -> (Spread, usize) {
+    fn run_to_end(mut spread: Spread, shards: u16, members: &[Member<'_>]) -> (Spread, usize) {
         let mut moves = 0;
         loop {
             let next = spread.clone().next(shards, members);
@@ -161,7 +161,7 @@ mod tests {
         let next = spread.clone().next(64, &four);
         assert_eq!(next.moving(), Some((63, "b")));
         assert_eq!(next.clone().next(64, &four), next, "one is under way");
-        let (even, moves) = settle(spread.clone(), 64, &four);
+        let (even, moves) = run_to_end(spread.clone(), 64, &four);
         assert_eq!((counts(&even, &four), moves), (vec![16; 4], 48));
         assert_eq!(stay(&spread, &even, 64), 16);
     }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn shards_left_behind_are_assigned_at_once() {
         let (four, two) = (members(4), members(2));
-        let (even, _) = settle(Spread::default(), 64, &four);
+        let (even, _) = run_to_end(Spread::default(), 64, &four);
         let next = even.clone().next(64, &two);
         assert_eq!((counts(&next, &two), next.moving()), (vec![32, 32], None));
         assert_eq!(stay(&even, &next, 64), 32);
@@ -180,16 +180,16 @@ mod tests {
     #[test]
     fn an_unwanted_member_gives_up_shards_one_by_one() {
         let (mut three, shards) = (members(3), 8);
-        let (even, _) = settle(Spread::default(), shards, &three);
+        let (even, _) = run_to_end(Spread::default(), shards, &three);
         three[1].is_wanted = false;
         let next = even.clone().next(shards, &three);
         assert!(next.moving().is_some() && next.of("b").len() == even.of("b").len() - 1);
-        let (settled, moves) = settle(even.clone(), shards, &three);
-        assert_eq!((counts(&settled, &three), moves), (vec![4, 0, 4], even.of("b").len()));
+        let (ended, moves) = run_to_end(even.clone(), shards, &three);
+        assert_eq!((counts(&ended, &three), moves), (vec![4, 0, 4], even.of("b").len()));
         for member in &mut three {
             member.is_wanted = false;
         }
-        assert_eq!(settled.next(shards, &three), Spread::default());
+        assert_eq!(ended.next(shards, &three), Spread::default());
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
                 chance.shuffle(&mut there);
                 there.truncate(chance.usize(1..=NAMES.len()));
                 let before = spread.clone();
-                spread = settle(before.clone(), shards, &there).0;
+                spread = run_to_end(before.clone(), shards, &there).0;
                 let counts = counts(&spread, &there);
                 let (least, most) = (counts.iter().min(), counts.iter().max());
                 assert!(most <= least.map(|least| least + 1).as_ref(), "{counts:?}");

@@ -38,7 +38,7 @@ impl Default for TimingOptions {
 /// The engine's durations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
-    /// The time from one renewal to the next, and the longest time between two looks of a waiter.
+    /// The time from one renewal to the next, and the longest time between two requests of a waiter.
     pub renew_interval: Duration,
     /// The longest time that one attempt of a leader at the store may take.
     pub attempt_timeout: Duration,
@@ -199,7 +199,7 @@ impl Timing {
     }
 
     /// Returns how long a candidate waits, beyond the user's limit, to find out whether the candidates ahead are alive.
-    /// In this time a dead one with a lease of this length is replaced: its lease and two looks.
+    /// In this time a dead one with a lease of this length is replaced: its lease and two requests.
     pub fn doubt(&self) -> Duration {
         self.window() * 3 / 2
     }

@@ -245,8 +245,8 @@ impl Search<'_> {
         if is_ours && self.how.deed == Deed::Kill {
             self.signal_own(pid, libc::SIGKILL);
         }
-        let looked = folder_of(self.proc, pid).and_then(|folder| Ok((Stat::of(&folder)?, folder)));
-        let (stat, folder) = match looked {
+        let found = folder_of(self.proc, pid).and_then(|folder| Ok((Stat::of(&folder)?, folder)));
+        let (stat, folder) = match found {
             Ok(seen) => seen,
             Err(errno) => {
                 if is_ours || !is_gone(pid) {
@@ -283,7 +283,7 @@ impl Search<'_> {
                     return Ok(None);
                 }
             }
-            Deed::Look => {}
+            Deed::Count => {}
         }
         Ok(Some((folder, stat)))
     }
@@ -311,7 +311,7 @@ impl Search<'_> {
         let is_ours = parent == self.us;
         let signals = match self.how.deed {
             Deed::Kill => [Some(libc::SIGKILL).filter(|_| !is_ours), None],
-            Deed::Look => [None, None],
+            Deed::Count => [None, None],
             Deed::Signal { heard: Some(heard), .. } if heard.is_of(group_of(pid)) => [None, None],
             Deed::Signal { signal, resume, .. } => [Some(signal), resume.then_some(libc::SIGCONT)],
         };
@@ -437,13 +437,13 @@ mod tests {
     fn a_pass_that_does_not_kill_is_over_in_time() {
         let list = crate::guard::children::list().unwrap();
         let mut child = std::process::Command::new("/bin/sleep").arg("600").spawn().unwrap();
-        let look = |limit| {
-            let pass = Pass { deed: Deed::Look, limit, ..Pass::killing(&[], None) };
+        let pass_within = |limit| {
+            let pass = Pass { deed: Deed::Count, limit, ..Pass::killing(&[], None) };
             Descendants::new().unwrap().treat_own(list.as_raw_fd(), true, &pass)
         };
-        let whole = look(Duration::from_secs(3600));
+        let whole = pass_within(Duration::from_secs(3600));
         assert!(whole.living > 0 && !whole.is_partial, "{whole:?}");
-        let partial = look(Duration::ZERO);
+        let partial = pass_within(Duration::ZERO);
         assert!(partial.living == 0 && partial.is_partial, "{partial:?}");
         child.kill().unwrap();
         child.wait().unwrap();

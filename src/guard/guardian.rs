@@ -134,7 +134,7 @@ impl GuardianProcess {
     fn run(mut self) -> ! {
         loop {
             let tick =
-                [self.parts.ladder.next_tick(), self.next_look()].into_iter().flatten().min();
+                [self.parts.ladder.next_tick(), self.next_scan()].into_iter().flatten().min();
             let _ = clock::arm(&self.parts.timer, tick);
             let ready = self.wait();
             if ready[0] {
@@ -218,14 +218,14 @@ impl GuardianProcess {
                 let heard = Some(Heard { group: None, at });
                 self.treat_left(Deed::Signal { signal, resume: true, heard }, None);
             }
-            Action::NameLeftover => self.treat_left(Deed::Look, Some(Fate::Awaited)),
+            Action::NameLeftover => self.treat_left(Deed::Count, Some(Fate::Awaited)),
             Action::AskLeftover => {
                 let deed = Deed::Signal { signal: libc::SIGTERM, resume: true, heard: None };
                 self.treat_left(deed, Some(Fate::Asked));
             }
             Action::KillAll => self.kill_all(),
             Action::KillOverdue => {
-                self.treat_left(Deed::Look, Some(Fate::Killed));
+                self.treat_left(Deed::Count, Some(Fate::Killed));
                 self.kill_all();
             }
             Action::Release => self.release(),
@@ -283,7 +283,7 @@ impl GuardianProcess {
     fn outlive_wrapper(&mut self) -> ! {
         loop {
             self.reap();
-            let _ = clock::arm(&self.parts.timer, self.next_look());
+            let _ = clock::arm(&self.parts.timer, self.next_scan());
             let mut polled = [
                 PollFd::new(self.parts.child_news.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.parts.timer.as_fd(), PollFlags::POLLIN),

@@ -27,7 +27,7 @@ pub use fork::{Forked, Settings, Starts};
 /// The number of processes that are reaped between two passes of killing. The processes of a tree may die faster than
 /// they are reaped.
 const MOST_REAPED: u32 = 1024;
-/// The time until the wrapper looks again for descendants that it has to kill itself.
+/// The time until the wrapper scans again for descendants that it has to kill itself.
 const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 
 /// Tells whether a guardian is alive and can act.
@@ -146,7 +146,7 @@ impl Guardian {
         let unknown = |error: io::Error| error.kind() != io::ErrorKind::NotFound;
         if children::is_stopped(self.pid).unwrap_or_else(unknown) {
             self.kill_guardian();
-            self.takeover.look_at(now);
+            self.takeover.schedule_pass(now);
         } else {
             self.takeover.kills_at(now);
         }
@@ -166,7 +166,7 @@ impl Guardian {
         self.turn.get_or_insert_with(Turn::begin);
         let found = self.enclosure.kill_below(self.pid, &self.spare);
         let is_empty = found.is_some_and(|found| found.is_none()) && self.enclosure.is_empty();
-        match self.takeover.looked(now, is_empty) {
+        match self.takeover.pass_ended(now, is_empty) {
             Conclusion::Wait => false,
             Conclusion::Kill => {
                 self.kill_guardian();

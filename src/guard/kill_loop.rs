@@ -19,7 +19,7 @@ const REAP_AT_ONCE: Duration = Duration::from_millis(200);
 const THE_SAME: Duration = Duration::from_millis(100);
 /// How long a death must be past before a raised process reaps, while others live. The kernel tells the parent of a
 /// death before the last thread of the dead process is gone: see [`Before::lowered`](super::priority::Before::lowered).
-const SETTLED: Duration = Duration::from_millis(20);
+const DEATH_IS_PAST: Duration = Duration::from_millis(20);
 /// How long the first of several deaths waits for the last one at most.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// How many of the dead stay unreaped, apart from the last moment: an eighth of the process ids that the kernel gives
@@ -96,7 +96,7 @@ impl KillLoop {
 
     /// Returns when a raised process may reap the dead, if there are any, and a process of the tree lives.
     pub(super) fn next_reaping(&self) -> Option<Boottime> {
-        self.deaths.map(|(first, last)| (last + SETTLED).min(first + LONGEST_WAIT))
+        self.deaths.map(|(first, last)| (last + DEATH_IS_PAST).min(first + LONGEST_WAIT))
     }
 
     /// Returns whether the same processes have lived on for so long that each has its KILL. None of them runs any more.

@@ -254,7 +254,7 @@ impl Ladder {
         self.deadlines
     }
 
-    /// Returns whether children are being killed, so that each look at them must kill again.
+    /// Returns whether children are being killed, so that each scan of them must kill again.
     pub fn is_killing(&self) -> bool {
         matches!(self.phase, Phase::Killing | Phase::Sweeping)
     }
@@ -355,7 +355,7 @@ impl Ladder {
                 Some(self.kill())
             }
             (Phase::Running | Phase::Stopping | Phase::Lingering, Event::Tick) => {
-                self.look_at_the_time(now)
+                self.act_if_due(now)
             }
             // All other events are orders that came too late for their phase, or news that change nothing.
             _ => None,
@@ -376,7 +376,7 @@ impl Ladder {
         Action::Spawn
     }
 
-    fn look_at_the_time(&mut self, now: Boottime) -> Option<Action> {
+    fn act_if_due(&mut self, now: Boottime) -> Option<Action> {
         if self.kill_at().is_some_and(|at| at <= now) {
             return Some(self.run_out(now));
         }
@@ -384,7 +384,7 @@ impl Ladder {
             return (self.phase != Phase::Stopping).then(|| self.ask(now, passed.hard));
         }
         self.leftover_at.filter(|&at| at <= now)?;
-        Some(self.look_after_leftover(now))
+        Some(self.treat_leftover(now))
     }
 
     /// Takes in the end of the command, whose tree may live on.
@@ -399,7 +399,7 @@ impl Ladder {
         self.asked.map(Action::AskOthers)
     }
 
-    fn look_after_leftover(&mut self, now: Boottime) -> Action {
+    fn treat_leftover(&mut self, now: Boottime) -> Action {
         let (asked, awaits) = (self.asked, self.leftover == Leftover::Wait);
         let ended = self.ended.unwrap_or(now);
         self.hurry_leftover(now);

@@ -79,7 +79,7 @@ pub(super) enum Deed {
         heard: Option<Heard>,
     },
     /// Only count it.
-    Look,
+    Count,
 }
 
 /// The processes that noticed an earlier signal: those of this group, or of any group, that were old enough at this

@@ -59,11 +59,11 @@ fn wait() -> io::Result<()> {
     // waits for a child in a group that does not exist, so that it reaps no process.
     let refused = unsafe {
         let mut info = std::mem::zeroed::<libc::siginfo_t>();
-        let looked = libc::waitid(libc::P_ALL, 0, &raw mut info, flags);
-        let looked = if looked == 0 { 0 } else { Errno::last_raw() };
+        let outcome = libc::waitid(libc::P_ALL, 0, &raw mut info, flags);
+        let outcome = if outcome == 0 { 0 } else { Errno::last_raw() };
         let waited = libc::waitpid(i32::MIN + 1, std::ptr::null_mut(), libc::WNOHANG);
         let waited = if waited >= 0 { 0 } else { Errno::last_raw() };
-        [looked, waited].into_iter().find(|&errno| errno != 0 && errno != libc::ECHILD)
+        [outcome, waited].into_iter().find(|&errno| errno != 0 && errno != libc::ECHILD)
     };
     refused.map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)))
 }

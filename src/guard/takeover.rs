@@ -9,7 +9,7 @@ use super::is_off;
 
 /// The time in which a guardian must have killed everything after an order.
 const KILL_TIME: Duration = Duration::from_millis(50);
-/// How soon the wrapper looks again.
+/// The time between two passes of the wrapper.
 const AGAIN: Duration = Duration::from_millis(20);
 /// How long the tree must be empty before a guardian that does not report it is killed.
 const SILENCE: Duration = Duration::from_millis(100);
@@ -66,13 +66,13 @@ impl Takeover {
 
     /// Takes note that the guardian was ordered to kill everything at `at`.
     pub(super) fn kills_at(&mut self, at: Boottime) {
-        self.look_at(at);
+        self.schedule_pass(at);
         let end = at + KILL_TIME;
         self.kill_time_ends = Some(self.kill_time_ends.map_or(end, |known| known.min(end)));
     }
 
-    /// Returns whether a guardian that can act still has time at `now`. If so, the wrapper looks again when that time
-    /// is over.
+    /// Returns whether a guardian that can act still has time at `now`. If so, the wrapper makes its pass when that
+    /// time is over.
     pub(super) fn waits(&mut self, now: Boottime) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
         match self.kill_time_ends.filter(|&end| now < end && !is_late) {
@@ -89,8 +89,8 @@ impl Takeover {
         self.is_killed = true;
     }
 
-    /// Makes the wrapper look at `at`, or earlier if an earlier look is due.
-    pub(super) fn look_at(&mut self, at: Boottime) {
+    /// Schedules a pass of the wrapper at `at`, or earlier if an earlier pass is due.
+    pub(super) fn schedule_pass(&mut self, at: Boottime) {
         self.ordered = Some(self.ordered.map_or(at, |known| known.min(at)));
     }
 
@@ -102,7 +102,7 @@ impl Takeover {
 
     /// Takes in a pass of the wrapper at `now`, which has killed everything below the guardian. `is_empty` says that no
     /// process lives there.
-    pub(super) fn looked(&mut self, now: Boottime, is_empty: bool) -> Conclusion {
+    pub(super) fn pass_ended(&mut self, now: Boottime, is_empty: bool) -> Conclusion {
         (self.ordered, self.deadline, self.kill_time_ends) = (Some(now + AGAIN), None, None);
         if !is_empty {
             self.empty_since = None;
@@ -159,14 +159,14 @@ mod tests {
     fn a_tree_is_empty_once_a_killed_guardian_has_no_descendants() {
         let mut takeover = Takeover::default();
         takeover.begin();
-        takeover.look_at(at(100));
-        assert_eq!(takeover.looked(at(100), false), Conclusion::Wait);
+        takeover.schedule_pass(at(100));
+        assert_eq!(takeover.pass_ended(at(100), false), Conclusion::Wait);
         assert_eq!(takeover.due(), Some(at(120)));
-        assert_eq!(takeover.looked(at(120), true), Conclusion::Wait);
-        assert_eq!(takeover.looked(at(219), true), Conclusion::Wait);
-        assert_eq!(takeover.looked(at(220), true), Conclusion::Kill);
-        assert_eq!(takeover.looked(at(240), false), Conclusion::Wait, "it had just forked");
-        assert_eq!(takeover.looked(at(260), true), Conclusion::Empty);
+        assert_eq!(takeover.pass_ended(at(120), true), Conclusion::Wait);
+        assert_eq!(takeover.pass_ended(at(219), true), Conclusion::Wait);
+        assert_eq!(takeover.pass_ended(at(220), true), Conclusion::Kill);
+        assert_eq!(takeover.pass_ended(at(240), false), Conclusion::Wait, "it had just forked");
+        assert_eq!(takeover.pass_ended(at(260), true), Conclusion::Empty);
         assert!(takeover.is_stuck());
     }
 }

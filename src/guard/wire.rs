@@ -316,7 +316,7 @@ pub(super) fn send(socket: &OwnedFd, message: &Message, holds: &[RawFd]) -> io::
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The result of a look at the socket.
+/// The result of a read of the socket.
 pub(super) enum Received {
     /// A message. Its descriptors, if any, are in the caller's slots. `complete` is false if some were lost, as
     /// there was no descriptor left for them.

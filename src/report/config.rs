@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use super::{Table, escape};
 use crate::cli::{Origin, Origins, Value};
-use crate::config::{ConfigFile, Places};
+use crate::config::{ConfigFile, SearchPath};
 
 /// The report of `elect config show`. JSON and YAML have the same keys. The keys are stable; more may be added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,7 +18,7 @@ pub struct ConfigReport {
     /// Every flag of the subcommand.
     pub settings: Vec<SettingReport>,
     #[serde(skip)]
-    places: Option<Places>,
+    search_path: Option<SearchPath>,
 }
 
 /// One flag and its value.
@@ -41,16 +41,20 @@ pub struct SettingReport {
 }
 
 impl ConfigReport {
-    /// Returns the report for these arguments and this configuration file. The file is the first of `places` that
+    /// Returns the report for these arguments and this configuration file. The file is the first of `search_path` that
     /// exists.
-    pub fn new(origins: &Origins, file: Option<ConfigFile>, places: Option<Places>) -> Self {
+    pub fn new(
+        origins: &Origins,
+        file: Option<ConfigFile>,
+        search_path: Option<SearchPath>,
+    ) -> Self {
         let (file, profile, profiles) = match file {
             Some(file) => (Some(file.path.display().to_string()), file.profile, file.profiles),
             None => (None, None, Vec::new()),
         };
         let settings = origins.values().into_iter().map(SettingReport::new).collect();
         let subcommand = origins.subcommand();
-        Self { subcommand, file, profile, profiles, settings, places }
+        Self { subcommand, file, profile, profiles, settings, search_path }
     }
 
     /// Returns the report as a table for people.
@@ -74,13 +78,16 @@ impl ConfigReport {
 
     fn about_file(&self) -> String {
         let profile = self.profile.as_ref().map(|name| format!(", profile {name}"));
-        match (&self.file, &self.places) {
-            (Some(file), Some(places)) => {
-                let alone =
-                    if places.named.is_some() { "named" } else { "the first that exists, alone" };
+        match (&self.file, &self.search_path) {
+            (Some(file), Some(search_path)) => {
+                let alone = if search_path.named.is_some() {
+                    "named"
+                } else {
+                    "the first that exists, alone"
+                };
                 format!("file: {file} ({alone}){}", profile.unwrap_or_default())
             }
-            (None, Some(places)) => format!("file: none, {places}"),
+            (None, Some(search_path)) => format!("file: none, {search_path}"),
             _ => format!("file: none, as elect {} reads none", self.subcommand),
         }
     }

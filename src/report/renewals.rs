@@ -229,8 +229,8 @@ mod tests {
             span.mul_f64(self.random.f64())
         }
 
-        /// Returns the result of a look after `pause`, with answers that take a while.
-        fn look(&mut self, pause: Duration) -> Option<Suspicion> {
+        /// Returns the result of an observation after `pause`, with answers that take a while.
+        fn observe(&mut self, pause: Duration) -> Option<Suspicion> {
             let asked = self.now + pause;
             let told = asked + self.some(Duration::from_millis(20));
             let answered = told + self.some(Duration::from_millis(20));
@@ -275,7 +275,7 @@ mod tests {
             let mut seen = 0;
             for _ in 0..600 {
                 let pause = play.pace();
-                if let Some(suspicion) = play.look(pause) {
+                if let Some(suspicion) = play.observe(pause) {
                     seen += 1;
                     assert!(suspicion.phi() < 4.0, "seed {seed}, {:?}: {suspicion}", play.lease);
                 }
@@ -289,14 +289,14 @@ mod tests {
         for (seed, mut play) in plays().enumerate() {
             for _ in 0..200 {
                 let pause = play.pace();
-                play.look(pause);
+                play.observe(pause);
             }
             play.stop();
             let mut last = None;
             let end = play.renewed + play.lease;
             while last.is_none_or(|last: Suspicion| last.phi() < 8.0) {
                 let pause = play.pace();
-                last = play.look(pause);
+                last = play.observe(pause);
                 assert!(play.now < end, "seed {seed}, {:?}: {last:?} at its end", play.lease);
             }
             let after = play.now.since(play.renewed);
@@ -311,8 +311,8 @@ mod tests {
     #[test]
     fn few_renewals_tell_nothing_and_each_leader_has_its_own() {
         let mut play = Play::new(1, SECOND * 6, Duration::from_millis(1));
-        let looks = (0..20).find(|_| play.look(SECOND / 2).is_some());
-        assert!(looks.is_some_and(|looks| looks >= 2 * FEWEST), "{looks:?}");
+        let count = (0..20).find(|_| play.observe(SECOND / 2).is_some());
+        assert!(count.is_some_and(|count| count >= 2 * FEWEST), "{count:?}");
         let renewed = Some(Renewed { at_least: Duration::ZERO, at_most: SECOND });
         let renewals = &mut play.renewals;
         let mut take_in = |leader: Option<&Leader>| renewals.take_in(leader, play.now, play.now);
@@ -328,7 +328,7 @@ mod tests {
     fn an_outage_makes_no_candidate_look_slow() {
         let mut play = Play::new(1, SECOND * 12, Duration::from_millis(1));
         for round in 0..200 {
-            play.look(if round % 20 == 0 { SECOND * 60 } else { SECOND / 2 });
+            play.observe(if round % 20 == 0 { SECOND * 60 } else { SECOND / 2 });
         }
         let longest = play.renewals.intervals.iter().max().copied();
         assert!(longest.is_some_and(|longest| longest < SECOND * 3), "{longest:?}");
@@ -338,7 +338,7 @@ mod tests {
     fn only_the_last_are_remembered() {
         let mut play = Play::new(1, SECOND * 6, Duration::from_millis(1));
         for _ in 0..2_000 {
-            play.look(SECOND / 4);
+            play.observe(SECOND / 4);
         }
         assert_eq!(play.renewals.intervals.len(), WINDOW);
     }

@@ -175,8 +175,8 @@ impl Stat {
 const AFTER_A_CHECK: Duration = Duration::from_millis(500);
 /// The time that processes may run on at the end, when a guardian may have an entry to give up.
 const IN_THE_END: Duration = Duration::from_secs(5);
-/// The time between two looks.
-const LOOK: Duration = Duration::from_millis(5);
+/// The time between two checks.
+const CHECK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The resources of a self-test: elections in the store, and memory on this machine.
 pub(super) struct Scratch<'a> {
@@ -289,7 +289,7 @@ impl<'a> Scratch<'a> {
                     Err(error) if error.is_permanent() || guard::now().since(began) > patience => {
                         break Some(error);
                     }
-                    Err(_) => sleep(LOOK * 20).await,
+                    Err(_) => sleep(CHECK_PAUSE * 20).await,
                 }
             };
             let Some(error) = error else { continue };
@@ -326,13 +326,13 @@ async fn end_children(patience: Duration) {
     while guard::has_children() {
         let waited = guard::now().since(began);
         if waited > patience {
-            // A failed kill is repeated at the next look.
+            // A failed kill is repeated at the next check.
             let _ = guard::kill_descendants();
         }
         // Processes that cannot be killed or found are not awaited any longer.
         if waited > patience + IN_THE_END {
             return;
         }
-        sleep(LOOK).await;
+        sleep(CHECK_PAUSE).await;
     }
 }

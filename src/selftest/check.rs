@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use tokio::time::sleep;
 
 use super::candidate::{Scratch, signal};
-use super::duel::{Duel, Failure, LOOK, Setting, one_after_another, until};
+use super::duel::{Duel, Failure, READ_PAUSE, Setting, one_after_another, until};
 use super::proxy::{Mode, Proxy};
 use super::report::{CheckReport, CheckResult};
 use crate::command::attempts;
@@ -219,7 +219,7 @@ async fn last_word(proxy: &Proxy, span: Duration) -> Boottime {
     let (mut at, mut heard) = (guard::now(), proxy.heard());
     let end = at + span;
     while guard::now() < end {
-        sleep(LOOK).await;
+        sleep(READ_PAUSE).await;
         let now_heard = proxy.heard();
         if now_heard != heard {
             (at, heard) = (guard::now(), now_heard);

@@ -23,8 +23,8 @@ const NEXT: &str = "B";
 const START: Duration = Duration::from_secs(30);
 /// The time limit for a SIGSTOP to take effect.
 const STOP: Duration = Duration::from_secs(5);
-/// The time between two looks at the stamps.
-pub(super) const LOOK: Duration = Duration::from_millis(2);
+/// The time between two reads of the stamps.
+pub(super) const READ_PAUSE: Duration = Duration::from_millis(2);
 
 /// The reason why a check does not hold.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl<'a> Duel<'a> {
             if guard::now() > until + STOP {
                 return Err(Failure::Broken("the command stands still".into()));
             }
-            sleep(LOOK).await;
+            sleep(READ_PAUSE).await;
         }
     }
 
@@ -330,7 +330,7 @@ async fn in_line(
         if waited > START {
             return Err(unable("the store shows no candidate that waits"));
         }
-        sleep(LOOK * 10).await;
+        sleep(READ_PAUSE * 10).await;
     }
 }
 
@@ -349,16 +349,19 @@ fn unable(why: &'static str) -> Failure {
     Failure::Unable(anyhow!(why))
 }
 
-/// Returns the first result of `look` within `patience`.
-pub(super) async fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+/// Returns the first result of `probe` within `patience`.
+pub(super) async fn until<T>(
+    patience: Duration,
+    mut probe: impl FnMut() -> Option<T>,
+) -> Option<T> {
     let end = guard::now() + patience;
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = probe() {
             return Some(found);
         }
         if guard::now() >= end {
             return None;
         }
-        sleep(LOOK).await;
+        sleep(READ_PAUSE).await;
     }
 }

@@ -37,8 +37,8 @@ impl Entrant {
 /// Compares the elections. The exit code is 0.
 pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
     // Raft may wait for two silences before it has its first leader.
-    let settled = args.ttl * 2;
-    let usual_time = USUAL_TIME.max(settled);
+    let led_by = args.ttl * 2;
+    let usual_time = USUAL_TIME.max(led_by);
     let cast = Cast { candidates: args.candidates.into(), members: 0, usual_time };
     let NetworkArgs { rtt, between, .. } = &args.network;
     // Only the stores of elect have members, which may be far away.
@@ -51,11 +51,11 @@ pub(super) fn compare(args: &CompareArgs, theatre: &Theatre<'_>) -> anyhow::Resu
     let shift = args.ttl / 6;
     let scenario = cast.scenario(network, &args.faults, (args.ttl, None), shift)?;
     let mut times = scenario.script.faults().iter().map(|(at, _)| *at);
-    if let Some(at) = times.find(|at| !at.is_zero() && *at < settled) {
+    if let Some(at) = times.find(|at| !at.is_zero() && *at < led_by) {
         bail!(
-            "a fault comes at {at:?}, and Raft may have no leader before {settled:?}, two times the silence: take a later \
+            "a fault comes at {at:?}, and Raft may have no leader before {led_by:?}, two times the silence: take a later \
              time, such as @{}, or a shorter --ttl",
-            humantime::format_duration(settled).to_string().replace(' ', "")
+            humantime::format_duration(led_by).to_string().replace(' ', "")
         );
     }
     let entrants = entrants(args)?;

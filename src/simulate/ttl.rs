@@ -20,7 +20,7 @@ use crate::report::Table;
 /// The TTLs to try, in seconds.
 const TTLS: [u64; 15] = [4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 45, 60, 90, 120, 180];
 /// The time by which a candidate leads.
-const SETTLED: Duration = Duration::from_secs(10);
+const FIRST_LEADER: Duration = Duration::from_secs(10);
 /// How long a run looks for a lost leadership without an outage, in TTLs.
 const QUIET: u32 = 10;
 /// The waiting candidates of whose requests the price is told.
@@ -80,7 +80,7 @@ pub(super) fn ttl(args: &TtlArgs, theatre: &Theatre<'_>) -> anyhow::Result<u8> {
 fn networks(args: &NetworkArgs) -> anyhow::Result<[Network; 2]> {
     let of_first = |candidates: usize| {
         let cast =
-            Cast { candidates, members: args.members(args.store).into(), usual_time: SETTLED };
+            Cast { candidates, members: args.members(args.store).into(), usual_time: FIRST_LEADER };
         let plays = |node| !matches!(node, NodeName::Candidate(number) if number > candidates);
         cast.network(&args.rtt, &between_those(&args.between, plays))
     };
@@ -108,17 +108,18 @@ impl Case<'_> {
         let timing = self.lease.setup.timing()?;
         let shift = timing.renew_interval;
         let ttl = self.lease.setup.options.ttl;
-        let crash = self.scenario(2, End::Replaced { limit: SETTLED + shift + ttl * 4 }, shift);
-        let crash = crash.with(SETTLED, Fault::Kill(Target::Leader));
+        let crash =
+            self.scenario(2, End::Replaced { limit: FIRST_LEADER + shift + ttl * 4 }, shift);
+        let crash = crash.with(FIRST_LEADER, Fault::Kill(Target::Leader));
         let failovers = |lease, crash: &Scenario| {
             let times = self.play_on(lease, crash, progress, History::replaced)?;
             Ok::<_, anyhow::Error>(times.into_iter().flatten().collect::<Times>())
         };
         // The first member of the store dies, which leads the store.
-        let with_store = crash.clone().with(SETTLED, Fault::Kill(Target::Node(2)));
+        let with_store = crash.clone().with(FIRST_LEADER, Fault::Kill(Target::Node(2)));
         let with_store = failovers(self.in_trouble, &with_store)?;
         let failovers = failovers(self.lease, &crash)?;
-        let quiet = self.scenario(1, End::At(SETTLED + ttl * QUIET), Duration::ZERO);
+        let quiet = self.scenario(1, End::At(FIRST_LEADER + ttl * QUIET), Duration::ZERO);
         let lost = self.share_lost(&quiet, progress)?;
         let (mut monthly, mut variance) = self.rate(lost, MONTH / (ttl * QUIET).as_secs_f64());
         if lost <= 0.0 && self.loss == PerMillion::NONE {
@@ -126,11 +127,11 @@ impl Case<'_> {
             variance = 0.0;
         }
         for Outage { length, monthly: often } in self.outages {
-            let end = End::At(SETTLED + *length + shift * 2);
+            let end = End::At(FIRST_LEADER + *length + shift * 2);
             let outage = self.scenario(1, end, shift);
             let outage = outage
-                .with(SETTLED, Fault::Isolate(Target::Node(0)))
-                .with(SETTLED + *length, Fault::Heal);
+                .with(FIRST_LEADER, Fault::Isolate(Target::Node(0)))
+                .with(FIRST_LEADER + *length, Fault::Heal);
             let (lost, error) = self.rate(self.share_lost(&outage, progress)?, *often);
             (monthly, variance) = (monthly + lost, variance + error);
         }

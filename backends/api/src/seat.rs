@@ -83,7 +83,7 @@ pub trait Seat: Send {
         None
     }
 
-    /// The reason why it is not settled yet whether this candidate leads next, and how long that may take, counted from
+    /// The reason why it is not known yet whether this candidate leads next, and how long that may take, counted from
     /// the last [`Seat::refresh`]. `None` if that takes no time, or is not known.
     fn doubt(&self) -> Option<Doubt> {
         None

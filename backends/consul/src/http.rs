@@ -1,6 +1,6 @@
 //! A connection with an agent or a server. It takes one request at a time.
 
-use elect_remote::{Address, Http, Place, Way, Witness};
+use elect_remote::{Address, Destination, Http, Way, Witness};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
@@ -10,7 +10,7 @@ use crate::error::{Failure, Refusal};
 /// The header with the index of the newest change of what was asked for.
 const INDEX: &str = "x-consul-index";
 
-/// What each request to one place has: the place's name, and the token.
+/// What each request to one destination has: its name, and the token.
 pub(crate) struct Form {
     host: String,
     token: Option<HeaderValue>,
@@ -49,12 +49,12 @@ impl Question {
 }
 
 impl Form {
-    fn of(place: &Place) -> Result<Self, Failure> {
-        let host = match &place.way {
+    fn of(destination: &Destination) -> Result<Self, Failure> {
+        let host = match &destination.way {
             Way::Network(host) => host.to_string(),
             Way::Socket(_) => "localhost".to_owned(),
         };
-        let token = match &place.password {
+        let token = match &destination.password {
             Some(token) => {
                 let mut value = HeaderValue::from_str(token.reveal())
                     .map_err(|_| Failure::Refused(Refusal::OddToken))?;
@@ -106,11 +106,11 @@ impl Connection {
     /// Why there is no connection.
     pub(crate) async fn open(
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         witness: &Witness,
     ) -> Result<Self, Failure> {
-        let http = Http::dial(&place.way, &address.encryption, witness).await?;
-        Ok(Self { http, form: Form::of(place)? })
+        let http = Http::dial(&destination.way, &address.encryption, witness).await?;
+        Ok(Self { http, form: Form::of(destination)? })
     }
 
     /// Sends a request, and waits for the whole answer.

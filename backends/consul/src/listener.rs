@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use elect_api::count_trip;
-use elect_remote::{Address, Notices, Place, Witness};
+use elect_remote::{Address, Destination, Notices, Witness};
 use hyper::StatusCode;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a session waits for.
 pub(crate) struct Listener {
     address: Address,
-    place: Place,
+    destination: Destination,
     keys: Keys,
     notices: Arc<Notices>,
     /// Another channel is waited for, or one less.
@@ -49,9 +49,9 @@ enum Task {
 pub(crate) struct End(Arc<Listener>, bool);
 
 impl Listener {
-    pub(crate) fn new(address: Address, place: Place, keys: Keys) -> Self {
+    pub(crate) fn new(address: Address, destination: Destination, keys: Keys) -> Self {
         let (changed, task) = (Notify::new(), Mutex::default());
-        Self { address, place, keys, notices: Arc::default(), changed, task }
+        Self { address, destination, keys, notices: Arc::default(), changed, task }
     }
 
     fn task(&self) -> MutexGuard<'_, Task> {
@@ -172,7 +172,7 @@ impl Listener {
 
     async fn connect(&self) -> Result<Connection, Failure> {
         let witness = Witness::default();
-        let opened = Box::pin(Connection::open(&self.address, &self.place, &witness));
+        let opened = Box::pin(Connection::open(&self.address, &self.destination, &witness));
         timeout(CONNECT_TIMEOUT, opened).await.unwrap_or(Err(Failure::Silent))
     }
 

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use elect_api::{Error, StoreId, count_trip};
 use elect_remote::{
-    Address, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
+    Address, Destination, HttpQueue, Identity, Opener, Product, Pulse, Respondent, Variable,
+    Witness,
 };
 use hyper::StatusCode;
 
@@ -112,13 +113,13 @@ impl Opener for Keys {
     async fn log_in(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let Connection { http, form } = Connection::open(address, place, witness).await?;
-        let listener = Arc::new(Listener::new(address.clone(), place.clone(), self.clone()));
+        let Connection { http, form } = Connection::open(address, destination, witness).await?;
+        let listener = Arc::new(Listener::new(address.clone(), destination.clone(), self.clone()));
         let (requests, pulse) = HttpQueue::over(http, listener.end_later());
-        let place = place.way.to_string();
+        let place = destination.way.to_string();
         let is_doubted = AtomicBool::new(false);
         let mut session =
             Session { place, store: None, is_doubted, form, requests, listener, pulse };

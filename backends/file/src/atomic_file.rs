@@ -35,7 +35,7 @@ pub(crate) fn unfinished(name: &str) -> String {
 /// Opens the file of this name for reading; `None` if there is none.
 pub(crate) fn open(dir: &ElectionDir, name: &str) -> Result<Option<(File, FileId)>, Error> {
     loop {
-        if let Some(found) = dir.look(name)? {
+        if let Some(found) = dir.open_existing(name)? {
             return Ok(Some(found));
         }
         match dir.is_regular(name)? {
@@ -63,12 +63,12 @@ pub(crate) fn read(file: &File, longest: usize, path: &Path) -> Result<Vec<u8>, 
 }
 
 /// A thread that sleeps until an atomic file is replaced, or its directory goes.
-pub(crate) struct LookOut {
+pub(crate) struct FileWatch {
     name: String,
     sleeper: Sleeper,
 }
 
-impl LookOut {
+impl FileWatch {
     /// Starts the thread. `None` if the kernel grants no more inotify instances. They are few, and no promise depends
     /// on one.
     pub(crate) fn start(directory: &Path, name: String) -> Result<Option<Self>, Error> {

@@ -15,7 +15,7 @@ use elect_api::{
     Written, never, token_in,
 };
 
-use crate::atomic_file::{self, LookOut};
+use crate::atomic_file::{self, FileWatch};
 use crate::election_dir::{ElectionDir, FENCE, ORDER, VALUE, file_of};
 use crate::error::{failed, wrong};
 use crate::file_mutex::FileMutex;
@@ -106,7 +106,7 @@ pub(crate) fn read_and_watch(
     root: &Root,
     election: &ElectionName,
     cell: Cell<'_>,
-    look_out: &mut Option<LookOut>,
+    watch: &mut Option<FileWatch>,
 ) -> Result<WatchedCell, Error> {
     if !cell.is_watched() {
         return Ok(WatchedCell { bytes: read(root, election, cell)?.bytes, wake: never() });
@@ -114,10 +114,10 @@ pub(crate) fn read_and_watch(
     let dir = ElectionDir::create(root, election)?;
     let name = file_of(cell);
     // The watch starts before the cell is read, so that it misses no change.
-    let wake = match look_out.take().filter(|look_out| look_out.is_on(&name)) {
-        Some(standing) => look_out.insert(standing).wake(),
-        None => match LookOut::start(dir.path(), name)? {
-            Some(started) => look_out.insert(started).wake(),
+    let wake = match watch.take().filter(|watch| watch.is_on(&name)) {
+        Some(standing) => watch.insert(standing).wake(),
+        None => match FileWatch::start(dir.path(), name)? {
+            Some(started) => watch.insert(started).wake(),
             None => never(),
         },
     };
@@ -221,7 +221,7 @@ async fn write_for(
 /// of the queue may call this. A process that takes the lock later finds that no other candidate leads.
 pub(crate) fn obstacle(dir: &ElectionDir) -> Result<Option<Predecessor>, Error> {
     // The file exists only after the first write of a value.
-    let Some((file, id)) = dir.look(VALUE)? else { return Ok(None) };
+    let Some((file, id)) = dir.open_existing(VALUE)? else { return Ok(None) };
     let is_held = lock::is_held(&file)
         .map_err(|errno| failed("examine the lock of", &dir.path_of(VALUE), errno))?;
     Ok(is_held.then_some(Predecessor { file, id, held: Held::Locked, ahead: 1 }))

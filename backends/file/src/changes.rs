@@ -21,18 +21,18 @@ use crate::queue::is_entry;
 use crate::root::Root;
 use crate::watch::Sleeper;
 
-/// The kernel reports the closing of a file just before it removes the file's locks. So the thread looks
+/// The kernel reports the closing of a file just before it removes the file's locks. So the thread checks
 /// this often whether they are gone, with this pause in milliseconds.
-const LOOKS: u32 = 200;
+const CHECKS: u32 = 200;
 const PAUSE: u16 = 5;
 
 /// Ends when something in the election may have changed. It never ends if the kernel grants no more inotify
 /// instances, or refuses a watch there. They are few, and no promise depends on one.
 pub(crate) fn changed(root: &Root, election: &ElectionName) -> Wake {
-    let Some((mut look_out, unwanted)) = LookOut::start(root, election) else { return never() };
+    let Some((mut watch, unwanted)) = ElectionWatch::start(root, election) else { return never() };
     let sleeper = Sleeper::start("elect-look", move || {
-        look_out.wait();
-        look_out
+        watch.wait();
+        watch
     });
     let Ok(sleeper) = sleeper else { return never() };
     Box::pin(async move {
@@ -42,7 +42,7 @@ pub(crate) fn changed(root: &Root, election: &ElectionName) -> Wake {
     })
 }
 
-struct LookOut {
+struct ElectionWatch {
     root: Root,
     election: ElectionName,
     inotify: Inotify,
@@ -67,7 +67,7 @@ enum Meaning {
     Close(Vec<u8>),
 }
 
-impl LookOut {
+impl ElectionWatch {
     /// Starts the watch. It lasts until the returned descriptor is closed.
     fn start(root: &Root, election: &ElectionName) -> Option<(Self, OwnedFd)> {
         let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
@@ -117,9 +117,9 @@ impl LookOut {
     /// entry stays locked, so the wait is bounded.
     fn see_closed(&self, name: &[u8]) {
         let name = String::from_utf8_lossy(name);
-        for _ in 0..LOOKS {
+        for _ in 0..CHECKS {
             let dir = ElectionDir::visit(&self.root, &self.election);
-            let file = dir.ok().flatten().and_then(|dir| dir.look_in_queue(&name).ok().flatten());
+            let file = dir.ok().flatten().and_then(|dir| dir.open_in_queue(&name).ok().flatten());
             let is_held = file.is_some_and(|(file, _)| lock::is_held(&file).unwrap_or(false));
             if !is_held || !self.is_wanted_after(PAUSE) {
                 return;

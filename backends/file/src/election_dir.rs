@@ -106,9 +106,9 @@ impl ElectionDir {
         let lacks_rights = self.policy.lacks(&stat, mode);
         // The file is judged as it would become. If it is another file to which someone gave this name, its mode stays
         // as it is.
-        let mut settled = stat;
-        settled.st_mode |= if lacks_rights { mode } else { 0 };
-        self.policy.check_file(&settled, path)?;
+        let mut intended = stat;
+        intended.st_mode |= if lacks_rights { mode } else { 0 };
+        self.policy.check_file(&intended, path)?;
         if lacks_rights {
             fchmod(file, Mode::from_bits_truncate(mode))
                 .map_err(|errno| failed("set the mode of", path, errno))?;
@@ -130,8 +130,8 @@ impl ElectionDir {
     }
 
     /// Opens one of the election's own files for reading; `None` if there is no such regular file.
-    pub(crate) fn look(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
-        look(&self.directory, name, &self.path_of(name), self.policy)
+    pub(crate) fn open_existing(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
+        open_regular(&self.directory, name, &self.path_of(name), self.policy)
     }
 
     /// Whether the entry of this name is a regular file; `None` if there is none.
@@ -166,8 +166,8 @@ impl ElectionDir {
     }
 
     /// Opens an entry of the queue for reading; `None` if there is no such regular file.
-    pub(crate) fn look_in_queue(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
-        look(&self.queue, name, &self.path_in_queue(name), self.policy)
+    pub(crate) fn open_in_queue(&self, name: &str) -> Result<Option<(File, FileId)>, Error> {
+        open_regular(&self.queue, name, &self.path_in_queue(name), self.policy)
     }
 
     /// Whether a path still leads from the root to this very file. The directory may have been removed, moved away or
@@ -212,7 +212,7 @@ impl ElectionDir {
 pub(crate) const SAFELY: OFlag =
     OFlag::O_NOFOLLOW.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_CLOEXEC);
 
-fn look(
+fn open_regular(
     directory: impl AsFd,
     name: &str,
     path: &Path,
@@ -282,9 +282,9 @@ fn subdirectory(
     let directory = opened.map_err(|errno| opening(policy, "open the directory", path, errno))?;
     let stat = fstat(&directory).map_err(|errno| failed("examine", path, errno))?;
     let lacks_rights = create && policy.lacks(&stat, mode);
-    let mut settled = stat;
-    settled.st_mode |= if lacks_rights { mode } else { 0 };
-    policy.check(&settled, path)?;
+    let mut intended = stat;
+    intended.st_mode |= if lacks_rights { mode } else { 0 };
+    policy.check(&intended, path)?;
     if lacks_rights {
         fchmod(&directory, Mode::from_bits_truncate(mode))
             .map_err(|errno| failed("set the mode of", path, errno))?;

@@ -17,18 +17,18 @@ use crate::error::{errno_of, failed};
 use crate::root::{self, Root};
 use crate::{network, survey};
 
-/// The number of looks, whose median time is reported.
-const LOOKS: usize = 5;
+/// The number of measurements, whose median time is reported.
+const ROUNDS: usize = 5;
 /// An election takes some blocks and some files. Each of its cells takes up to 64 KiB.
 const FEW_BYTES: u64 = 1024 * 1024;
 const FEW_FILES: u64 = 16;
 /// The kernel's limit of inotify instances for a user.
-const LOOK_OUTS: &str = "/proc/sys/fs/inotify/max_user_instances";
+const WATCH_LIMIT: &str = "/proc/sys/fs/inotify/max_user_instances";
 
 /// Examines the directory, or the place where it will be.
 pub(crate) fn examine(root: &Root, clock: &Clock) -> Examination {
     let mut examination = Examination { grants: Grants::default(), ..Examination::default() };
-    let answer = look(root, clock).map(|(answer, magic, space)| {
+    let answer = measure(root, clock).map(|(answer, magic, space)| {
         if let Some(name) = network::name(magic) {
             examination.findings.push(Finding::warning(
                 format!("{} is on {name}, where locks do not reach other machines for certain", root.path.display()),
@@ -38,14 +38,14 @@ pub(crate) fn examine(root: &Root, clock: &Clock) -> Examination {
         examine_room(&root.path, &space, &mut examination);
         answer
     });
-    examine_look_outs(&mut examination);
+    examine_watches(&mut examination);
     examination.findings.extend(outlived(root));
     let address = root.path.display().to_string();
     examination.endpoints.push(Endpoint { address, answer });
     examination
 }
 
-fn look(root: &Root, clock: &Clock) -> Result<(EndpointAnswer, u32, Statvfs), Error> {
+fn measure(root: &Root, clock: &Clock) -> Result<(EndpointAnswer, u32, Statvfs), Error> {
     let mut spans = Vec::new();
     loop {
         let sent = clock();
@@ -54,7 +54,7 @@ fn look(root: &Root, clock: &Clock) -> Result<(EndpointAnswer, u32, Statvfs), Er
         let magic = root::magic(&fstatfs(&place).map_err(failed)?);
         let space = fstatvfs(&place).map_err(failed)?;
         spans.push(clock().since(sent));
-        if spans.len() == LOOKS {
+        if spans.len() == ROUNDS {
             let answer = EndpointAnswer {
                 round_trip: middle(spans),
                 version: None,
@@ -73,7 +73,8 @@ fn open(root: &Root) -> Result<OwnedFd, Error> {
         return Ok(directory);
     }
     let above = root.path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
-    let opened = path::look(above, &[]).map_err(|error| failed("open", above, errno_of(&error)))?;
+    let opened =
+        path::open_trusted(above, &[]).map_err(|error| failed("open", above, errno_of(&error)))?;
     Ok(opened.into())
 }
 
@@ -136,8 +137,8 @@ fn outlived(root: &Root) -> Vec<Finding> {
     elections.filter_map(finding).collect()
 }
 
-fn examine_look_outs(examination: &mut Examination) {
-    let most = read_kernel(LOOK_OUTS).ok().and_then(|text| text.trim().parse().ok());
+fn examine_watches(examination: &mut Examination) {
+    let most = read_kernel(WATCH_LIMIT).ok().and_then(|text| text.trim().parse().ok());
     examination.supplies.push(Supply {
         what: "inotify instances of a user".to_owned(),
         unit: Unit::Pieces,

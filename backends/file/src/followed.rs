@@ -7,7 +7,7 @@ use std::time::Duration;
 use elect_api::{Cell, ElectionName, Error, Versioned, Wake, never};
 use tokio::time::sleep;
 
-use crate::atomic_file::LookOut;
+use crate::atomic_file::FileWatch;
 use crate::cells;
 use crate::election_dir::{ElectionDir, ORDERS};
 use crate::root::Root;
@@ -24,21 +24,21 @@ pub(crate) struct Followed {
     control: Versioned,
     /// The file that was read last. It is held open, so that no other file can get its inode number.
     read: Option<(File, FileId)>,
-    look_out: Arc<Mutex<Option<LookOut>>>,
+    watch: Arc<Mutex<Option<FileWatch>>>,
 }
 
 impl Followed {
     pub(crate) fn new(root: Root, election: ElectionName) -> Self {
-        Self { root, election, control: Versioned::default(), read: None, look_out: Arc::default() }
+        Self { root, election, control: Versioned::default(), read: None, watch: Arc::default() }
     }
 
-    /// The content at the last look.
+    /// The content at the last refresh.
     pub(crate) const fn control(&self) -> &Versioned {
         &self.control
     }
 
     /// Reads the cell again if it is another file than before.
-    pub(crate) fn look(&mut self, dir: &ElectionDir) -> Result<(), Error> {
+    pub(crate) fn refresh(&mut self, dir: &ElectionDir) -> Result<(), Error> {
         let id = dir.id_of(ORDERS)?;
         if id.is_some() && id == self.read.as_ref().map(|(_, id)| *id) {
             return Ok(());
@@ -64,16 +64,16 @@ impl Followed {
 
     /// Ends when the control cell changes.
     pub(crate) fn wake(&self) -> Wake {
-        if let Some(wake) = standing(&self.look_out) {
+        if let Some(wake) = standing(&self.watch) {
             return wake;
         }
         let (root, election) = (self.root.clone(), self.election.clone());
-        let (look_out, known) = (Arc::clone(&self.look_out), self.control.version);
+        let (watch, known) = (Arc::clone(&self.watch), self.control.version);
         Box::pin(async move {
             sleep(CALM).await;
-            *lock(&look_out) = start(&root, &election);
+            *lock(&watch) = start(&root, &election);
             // Without an instance the next refresh finds the change.
-            let wake = standing(&look_out).unwrap_or_else(never);
+            let wake = standing(&watch).unwrap_or_else(never);
             // The cell may have been written before the watch began.
             if cells::read(&root, &election, Cell::Control).is_ok_and(|now| now.version == known) {
                 wake.await;
@@ -83,14 +83,14 @@ impl Followed {
 }
 
 /// The wake of the watch, if it still sleeps.
-fn standing(look_out: &Mutex<Option<LookOut>>) -> Option<Wake> {
-    lock(look_out).as_ref().filter(|it| it.is_on(ORDERS)).map(LookOut::wake)
+fn standing(watch: &Mutex<Option<FileWatch>>) -> Option<Wake> {
+    lock(watch).as_ref().filter(|it| it.is_on(ORDERS)).map(FileWatch::wake)
 }
 
-fn lock(look_out: &Mutex<Option<LookOut>>) -> MutexGuard<'_, Option<LookOut>> {
-    look_out.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(watch: &Mutex<Option<FileWatch>>) -> MutexGuard<'_, Option<FileWatch>> {
+    watch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn start(root: &Root, election: &ElectionName) -> Option<LookOut> {
-    LookOut::start(&root.path.join(election.as_str()), ORDERS.to_owned()).ok().flatten()
+fn start(root: &Root, election: &ElectionName) -> Option<FileWatch> {
+    FileWatch::start(&root.path.join(election.as_str()), ORDERS.to_owned()).ok().flatten()
 }

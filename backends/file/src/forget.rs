@@ -28,7 +28,7 @@ pub(crate) fn forget(root: &Root, election: &ElectionName, fences: bool) -> Resu
     ];
     for number in queue::list(&mut dir)?.entries {
         let name = queue::name_of(number);
-        let Some((file, _)) = dir.look_in_queue(&name)? else { continue };
+        let Some((file, _)) = dir.open_in_queue(&name)? else { continue };
         let path = dir.path_in_queue(&name);
         if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
             return Err(occupied(&dir));

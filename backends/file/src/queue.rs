@@ -146,7 +146,7 @@ impl OwnFile {
     pub(crate) fn predecessor(&mut self, below: &[u64]) -> Result<Option<Predecessor>, Error> {
         for (before, &number) in below.iter().enumerate().rev() {
             let name = name_of(number);
-            let Some((file, id)) = self.dir.look_in_queue(&name)? else { continue };
+            let Some((file, id)) = self.dir.open_in_queue(&name)? else { continue };
             let path = self.dir.path_in_queue(&name);
             if lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
                 if entry::stands_still(&file, number) {

@@ -8,7 +8,7 @@ use elect_api::{
     Standing, Token, Validity, WatchedCell, Written, never,
 };
 
-use crate::atomic_file::LookOut;
+use crate::atomic_file::FileWatch;
 use crate::election_dir::{ENTER, ElectionDir, LOCK};
 use crate::error::{failed, wrong};
 use crate::file_mutex::FileMutex;
@@ -34,7 +34,7 @@ pub(crate) struct FileSeat {
     arrived: Option<u64>,
     state: State,
     /// The watch of the cell that was read last.
-    look_out: Option<LookOut>,
+    cell_watch: Option<FileWatch>,
     followed: Followed,
 }
 
@@ -70,7 +70,7 @@ impl FileSeat {
     ) -> Self {
         let followed = Followed::new(root.clone(), election.clone());
         let (arrived, state) = (None, State::Out);
-        Self { root, election, candidate, file_mutex, arrived, state, look_out: None, followed }
+        Self { root, election, candidate, file_mutex, arrived, state, cell_watch: None, followed }
     }
 
     async fn step(&mut self) -> Result<Standing, Error> {
@@ -224,13 +224,13 @@ impl Seat for FileSeat {
             State::Out => return Ok(standing.with(self.followed.control())),
         };
         if !standing.is_over() {
-            self.followed.look(dir)?;
+            self.followed.refresh(dir)?;
         }
         Ok(standing.or_woken_by(self.followed.wake()).with(self.followed.control()))
     }
 
     async fn read(&mut self, _now: Boottime, cell: Cell<'_>) -> Result<WatchedCell, Error> {
-        cells::read_and_watch(&self.root, &self.election, cell, &mut self.look_out)
+        cells::read_and_watch(&self.root, &self.election, cell, &mut self.cell_watch)
     }
 
     async fn write(

@@ -16,7 +16,7 @@ use crate::{cells, changes, examine, forget, survey, url};
 /// The elections under one directory of the local disk.
 pub(crate) struct FileStore {
     root: Root,
-    /// Whether the directory did not exist at the first look. Then it is removed with its last
+    /// Whether the directory did not exist at the first visit. Then it is removed with its last
     /// election.
     is_new: AtomicBool,
     /// A caution about the place of the directory.

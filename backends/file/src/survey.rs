@@ -13,13 +13,13 @@ use crate::tree::{self, Remains};
 use crate::trust::FileId;
 use crate::{election_dir, lock, queue, standstill};
 
-/// The number of attempts, for the case that leaders change during a look.
+/// The number of attempts, for the case that leaders change during a survey.
 const ATTEMPTS: u32 = 8;
 
 /// Surveys one election. Takes no lock and creates nothing.
 pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Error> {
     for _ in 0..ATTEMPTS {
-        if let Some(survey) = look(root, election)? {
+        if let Some(survey) = survey_once(root, election)? {
             return Ok(survey);
         }
     }
@@ -28,7 +28,7 @@ pub(crate) fn survey(root: &Root, election: &ElectionName) -> Result<Survey, Err
 }
 
 /// `None` if the leader changed meanwhile.
-fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
+fn survey_once(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
     let Some(mut dir) = ElectionDir::visit(root, election)? else {
         return Ok(Some(Survey::default()));
     };
@@ -36,7 +36,7 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
     let mut winners: Vec<Leader> = Vec::new();
     for number in queue::list(&mut dir)?.entries {
         let name = queue::name_of(number);
-        let Some((file, _)) = dir.look_in_queue(&name)? else { continue };
+        let Some((file, _)) = dir.open_in_queue(&name)? else { continue };
         let path = dir.path_in_queue(&name);
         if !lock::is_held(&file).map_err(|errno| failed("examine the lock of", &path, errno))? {
             continue;
@@ -83,7 +83,7 @@ fn look(root: &Root, election: &ElectionName) -> Result<Option<Survey>, Error> {
 
 /// The lock file, if a leader holds its lock.
 fn held_lock(dir: &ElectionDir) -> Result<Option<FileId>, Error> {
-    let Some((file, id)) = dir.look(LOCK)? else { return Ok(None) };
+    let Some((file, id)) = dir.open_existing(LOCK)? else { return Ok(None) };
     let is_held = lock::is_held(file)
         .map_err(|errno| failed("examine the lock of", &dir.path_of(LOCK), errno))?;
     Ok(is_held.then_some(id))

@@ -28,7 +28,7 @@ impl Tree {
     pub(crate) fn mark(dir: &ElectionDir) -> Result<Result<Self, Predecessor>, Error> {
         let path = dir.path_of(TREE);
         let (file, id) = dir.file(TREE)?;
-        let Some((mark, _)) = dir.look(TREE)?.filter(|(_, found)| *found == id) else {
+        let Some((mark, _)) = dir.open_existing(TREE)?.filter(|(_, found)| *found == id) else {
             let what = "was replaced as we opened it: trying again helps";
             return Err(wrong(ErrorKind::Unreachable, &path, what));
         };
@@ -62,13 +62,13 @@ pub(crate) enum Remains {
 /// Looks for the remains of a dead leader, while no candidate has the lock.
 ///
 /// A new holder of the lock marks the tree too, and only then writes whose tree it is. So a mark belongs to a dead
-/// leader only under two conditions. The lock was free both before and after the look at the mark, and the file named
+/// leader only under two conditions. The lock was free both before and after the read of the mark, and the file named
 /// the same leader all the time.
 pub(crate) fn remains(
     dir: &ElectionDir,
     is_led: impl Fn() -> Result<bool, Error>,
 ) -> Result<Remains, Error> {
-    let Some((file, id)) = dir.look(TREE)? else { return Ok(Remains::Nothing) };
+    let Some((file, id)) = dir.open_existing(TREE)? else { return Ok(Remains::Nothing) };
     let last = || match entry::read(&file, 0) {
         Some(Reading::Won(leader)) => Some(leader),
         _ => None,

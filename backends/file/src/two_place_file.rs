@@ -5,7 +5,7 @@
 //! rename or remove a file. It would also wake every watcher of another file in the directory. So a two-place file is
 //! one file with two places. Each holds a number, a text and their checksum. The place with the greatest number counts,
 //! and the next text goes to the other place. The blocks of the two places alternate. Readers take no lock. While a
-//! place is being written its checksum is wrong, and the reader looks again.
+//! place is being written its checksum is wrong, and the reader reads again.
 
 use std::fs::File;
 use std::io;
@@ -30,8 +30,8 @@ const HEAD: usize = MAGIC.len() + 38;
 /// The greatest number of bytes that are read of a file.
 const MOST: usize = PLACES * (HEAD + LONGEST).next_multiple_of(BLOCK);
 
-/// The number of looks at a file that is being written each time.
-const LOOKS: usize = 1000;
+/// The number of reads of a file that is being written each time.
+const READS: usize = 1000;
 
 /// The content of a place.
 #[derive(Debug, PartialEq)]
@@ -76,8 +76,8 @@ pub(crate) fn replace_for_good(dir: &ElectionDir, name: &str, text: &[u8]) -> Re
 pub(crate) fn read(dir: &ElectionDir, name: &str) -> Result<Option<Vec<u8>>, Error> {
     let Some((file, _)) = atomic_file::open(dir, name)? else { return Ok(None) };
     let path = dir.path_of(name);
-    let look = || read_up_to(&file, MOST).map_err(|error| failed("read", &path, errno_of(&error)));
-    let bytes = untorn(look)?.ok_or_else(|| {
+    let read = || read_up_to(&file, MOST).map_err(|error| failed("read", &path, errno_of(&error)));
+    let bytes = untorn(read)?.ok_or_else(|| {
         let what = "is written all the time: trying again helps";
         wrong(ErrorKind::Unreachable, &path, what)
     })?;
@@ -89,15 +89,15 @@ pub(crate) fn read(dir: &ElectionDir, name: &str) -> Result<Option<Vec<u8>>, Err
     })
 }
 
-/// Returns the result of a look that meets no write. It has no torn place, or it equals the look before. In that case
-/// the whole text was the newest in between. `None` if every look meets a write.
-fn untorn(mut look: impl FnMut() -> Result<Vec<u8>, Error>) -> Result<Option<Vec<u8>>, Error> {
-    let mut bytes = look()?;
-    for _ in 1..LOOKS {
+/// Returns the result of a read that meets no write. It has no torn place, or it equals the read before. In that case
+/// the whole text was the newest in between. `None` if every read meets a write.
+fn untorn(mut read: impl FnMut() -> Result<Vec<u8>, Error>) -> Result<Option<Vec<u8>>, Error> {
+    let mut bytes = read()?;
+    for _ in 1..READS {
         if !places(&bytes).contains(&Found::Torn) {
             return Ok(Some(bytes));
         }
-        let again = look()?;
+        let again = read()?;
         if again == bytes {
             return Ok(Some(bytes));
         }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_meets_a_write_is_taken_again_and_one_that_meets_none_is_not() {
+    fn a_read_that_meets_a_write_is_taken_again_and_one_that_meets_none_is_not() {
         let whole = |number, text: &[u8]| encode(number, text);
         let torn = [&whole(7, b"new")[..HEAD], b"?"].concat();
         let both = |second: &[u8]| {
@@ -281,17 +281,17 @@ mod tests {
             bytes.resize(BLOCK, 0);
             [bytes, second.to_vec()].concat()
         };
-        let settles = |looks: &[Vec<u8>]| {
-            let mut looks = looks.iter();
-            let settled = untorn(|| Ok(looks.next().expect("one look more").clone()));
-            (settled.expect("it is read"), looks.len())
+        let reads_until_whole = |reads: &[Vec<u8>]| {
+            let mut reads = reads.iter();
+            let found = untorn(|| Ok(reads.next().expect("one read more").clone()));
+            (found.expect("it is read"), reads.len())
         };
         let old = both(b"");
-        assert_eq!(settles(&[old.clone(), torn.clone()]), (Some(old.clone()), 1));
+        assert_eq!(reads_until_whole(&[old.clone(), torn.clone()]), (Some(old.clone()), 1));
         let new = both(&whole(7, b"new"));
-        assert_eq!(settles(&[both(&torn), new.clone()]), (Some(new), 0));
+        assert_eq!(reads_until_whole(&[both(&torn), new.clone()]), (Some(new), 0));
         // A place that stays torn.
-        assert_eq!(settles(&[both(&torn), both(&torn), old]), (Some(both(&torn)), 1));
+        assert_eq!(reads_until_whole(&[both(&torn), both(&torn), old]), (Some(both(&torn)), 1));
         let mut others = (0_u64..).map(|turn| Ok([&torn[..], &turn.to_be_bytes()].concat()));
         assert_eq!(untorn(|| others.next().expect("endless")).expect("it is read"), None);
     }

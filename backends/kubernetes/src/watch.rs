@@ -201,7 +201,7 @@ impl Follower {
                 Ok(End::Told) => return,
                 Ok(End::Over) | Err(_) => {}
                 Ok(End::TooOld) => {
-                    if self.look(&mut tell).await {
+                    if self.read_missed(&mut tell).await {
                         return;
                     }
                     self.from = 0;
@@ -255,7 +255,7 @@ impl Follower {
 
     /// Reads a Lease whose changes were missed. Of several Leases it is unknown which have changed. The next watch
     /// reports all of them anew.
-    async fn look(&self, tell: &mut impl FnMut(&str, u64, Option<Value>) -> bool) -> bool {
+    async fn read_missed(&self, tell: &mut impl FnMut(&str, u64, Option<Value>) -> bool) -> bool {
         let Selector::Name(name) = &self.selector else { return false };
         match self.api.ask(Verb::Get, Method::GET, name, "", None).await {
             Ok(Ok(found)) => {

@@ -23,9 +23,9 @@
 //! **Unknown outcomes**: a statement without an answer may have been carried out. So may one that ends with a kill or a
 //! shutdown, which may follow the commit. Other errors say that nothing happened.
 //!
-//! **Waiting**: MariaDB tells of no change, so candidates look again and again. The next in line need not wait for its
-//! next look: the leader's session holds a named lock of the server, and releases it right after the write by which it
-//! leaves. The server releases it if the connection ends. The next in line waits for this lock, and looks when it ends.
+//! **Waiting**: MariaDB tells of no change, so candidates poll. The next in line need not wait for its
+//! next poll: the leader's session holds a named lock of the server, and releases it right after the write by which it
+//! leaves. The server releases it if the connection ends. The next in line waits for this lock, and polls when it ends.
 //! The lock proves nothing, and no candidate needs it: the leader tries to take it a moment after each write by which
 //! it leads, and a waiter that cannot wait for it tries again later.
 //!
@@ -42,8 +42,8 @@ mod error;
 mod examine;
 #[cfg(feature = "fuzzing")]
 mod fuzzing;
+mod lock_watch;
 mod login;
-mod lookout;
 mod read;
 mod session;
 mod sql;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use elect_api::{Error, ErrorKind, StoreId, count_trip};
 use elect_remote::{
-    Address, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
+    Address, Destination, Identity, Opener, Product, Pulse, Respondent, Variable, Witness,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Sleep, sleep};
@@ -182,7 +182,7 @@ async fn drive(mut wire: Wire, mut requests: mpsc::Receiver<Request>) {
             break;
         }
         if let Some(lock) = lock
-            && locks.settle(&mut wire, lock).await.is_err()
+            && locks.set_held(&mut wire, lock).await.is_err()
         {
             break;
         }
@@ -201,15 +201,15 @@ struct Locks {
 
 impl Locks {
     /// Releases a lock at once, or has it taken later.
-    async fn settle(
+    async fn set_held(
         &mut self,
         wire: &mut Wire,
         Lock { name, is_held }: Lock,
     ) -> Result<(), Failure> {
         let is_wanted = self.wanted.as_ref().is_some_and(|(wanted, _)| *wanted == name);
         if is_held {
-            let is_settled = self.held.contains(&name) || self.wanted.is_some() || self.are_refused;
-            if !is_settled {
+            let is_done = self.held.contains(&name) || self.wanted.is_some() || self.are_refused;
+            if !is_done {
                 self.wanted = Some((name, Box::pin(sleep(TAKEN_AFTER))));
             }
             return Ok(());
@@ -265,16 +265,16 @@ impl Opener for Sql {
     async fn log_in(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
         let login = (address.user.as_str(), address.database.as_str());
-        let wire = Wire::open(place, &address.encryption, login, witness).await?;
+        let wire = Wire::open(destination, &address.encryption, login, witness).await?;
         let is_remembered = wire.is_remembered;
         let (requests, received) = mpsc::channel(QUEUE);
         let pulse = Pulse::of(tokio::spawn(drive(wire, received)).abort_handle());
         let server = Server { longest: LONGEST, ..Server::default() };
-        let mut session = Session { place: place.way.to_string(), server, requests, pulse };
+        let mut session = Session { place: destination.way.to_string(), server, requests, pulse };
         for settings in SETTINGS {
             session.ask("settings", settings.to_owned()).await?;
         }

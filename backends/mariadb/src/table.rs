@@ -9,7 +9,7 @@ use elect_record::table::{Body, Epoch, Key, NamedRow, Put, Range, Row, Rows, Tab
 use elect_remote::{Link, Session as _};
 
 use crate::error::{Failure, code};
-use crate::lookout::Lookout;
+use crate::lock_watch::LockWatch;
 use crate::session::{self, Lock, Session};
 use crate::sql::{NONE, Sql};
 use crate::wire;
@@ -18,13 +18,13 @@ use crate::wire::Answer;
 /// One table of a database.
 pub(crate) struct MariaTable {
     link: Link<Sql>,
-    lookout: Lookout,
+    lock_watch: LockWatch,
 }
 
 impl MariaTable {
     pub(crate) fn new(url: &str) -> Result<Self, Error> {
         let link = Link::new(url, |address| Sql::new(&address.database, &address.space))?;
-        Ok(Self { link, lookout: Lookout::default() })
+        Ok(Self { link, lock_watch: LockWatch::default() })
     }
 
     fn sql(&self) -> &Sql {
@@ -199,7 +199,7 @@ impl Table for MariaTable {
     }
 
     async fn vacated(&self, election: &str) -> Result<(), Error> {
-        self.lookout.vacated(&self.link, election).await;
+        self.lock_watch.vacated(&self.link, election).await;
         Ok(())
     }
 

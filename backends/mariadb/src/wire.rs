@@ -4,7 +4,7 @@
 
 use std::io;
 
-use elect_remote::{Encryption, Place, Trouble, Witness};
+use elect_remote::{Destination, Encryption, Trouble, Witness};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::error::{Failure, Refusal};
@@ -64,22 +64,22 @@ pub(crate) struct Greeting {
 }
 
 impl Wire {
-    /// Connects to a place and logs in.
+    /// Connects to a destination and logs in.
     ///
     /// # Errors
     /// Why the server cannot be used.
     pub(crate) async fn open(
-        place: &Place,
+        destination: &Destination,
         encryption: &Encryption,
         (user, database): (&str, &str),
         witness: &Witness,
     ) -> Result<Self, Failure> {
-        let stream = place.way.connect(witness).await.map_err(Failure::Way)?;
+        let stream = destination.way.connect(witness).await.map_err(Failure::Way)?;
         let mut wire = Self { stream: BufReader::new(stream), next: 0, is_remembered: false };
         let greeting = Greeting::read(&wire.receive().await?)?;
-        let secured = encryption.secured(&place.way).map_err(Failure::Way)?;
+        let secured = encryption.secured(&destination.way).map_err(Failure::Way)?;
         let mut abilities = ABILITIES;
-        let mut is_private = place.way.host().is_none();
+        let mut is_private = destination.way.host().is_none();
         match (secured, encryption) {
             (Some(secured), _) if greeting.abilities & TLS > 0 => {
                 abilities |= TLS;
@@ -94,7 +94,7 @@ impl Wire {
             (Some(_), Encryption::Required(_)) => return Err(Failure::Way(Trouble::NoTls)),
             _ => {}
         }
-        let password = place.password.as_ref().map_or("", |password| password.reveal());
+        let password = destination.password.as_ref().map_or("", |password| password.reveal());
         let (plugin, proof) = match login::proof(&greeting.plugin, password, &greeting.salt) {
             Some(proof) => (greeting.plugin.as_str(), proof),
             // The server then asks for what the user has.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use elect_api::{Error, ErrorKind, StoreId};
-use elect_remote::{Address, Identity, Opener, Place, Respondent, Variable, Witness};
+use elect_remote::{Address, Destination, Identity, Opener, Respondent, Variable, Witness};
 use tokio_postgres::Row;
 
 use crate::error::Failure;
@@ -44,10 +44,10 @@ impl Opener for Schema {
     async fn log_in(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        Session::open(address, place, &self.sql, witness).await
+        Session::open(address, destination, &self.sql, witness).await
     }
 
     fn admit(&self, session: &Session, identity: &Identity) -> Result<(), Error> {

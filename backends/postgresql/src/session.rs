@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use elect_api::count_trip;
-use elect_remote::{Address, Encryption, Notices, Place, Product, Pulse, Stream, Trouble, Witness};
+use elect_remote::{
+    Address, Destination, Encryption, Notices, Product, Pulse, Stream, Trouble, Witness,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::Severity;
@@ -67,19 +69,19 @@ impl Session {
     /// Why the server cannot be used.
     pub(crate) async fn open(
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         sql: &Sql,
         witness: &Witness,
     ) -> Result<Self, Failure> {
-        let opened = match logged_in(address, place, witness, true).await {
+        let opened = match logged_in(address, destination, witness, true).await {
             // Poolers refuse settings that they do not know.
             Err(failure) if is_about_settings(&failure) => {
-                logged_in(address, place, witness, false).await
+                logged_in(address, destination, witness, false).await
             }
             outcome => outcome,
         };
         let (client, pulse, heard) = opened?;
-        let (place, server) = (place.way.to_string(), Server::default());
+        let (place, server) = (destination.way.to_string(), Server::default());
         let mut session = Self { client, place, is_own: false, server, heard, pulse };
         let row = session.one("hello", &sql.hello, &[]).await?;
         let said = Server::read(&row).ok_or(Failure::Odd("the answer is not understood"))?;
@@ -233,7 +235,7 @@ fn is_about_settings(failure: &Failure) -> bool {
 
 async fn logged_in(
     address: &Address,
-    place: &Place,
+    destination: &Destination,
     witness: &Witness,
     has_settings: bool,
 ) -> Result<(Client, Pulse, Heard), Failure> {
@@ -241,7 +243,7 @@ async fn logged_in(
     config
         .user(&address.user)
         // Without a password the library would not ask the server at all.
-        .password(place.password.as_ref().map_or("", |password| password.reveal()))
+        .password(destination.password.as_ref().map_or("", |password| password.reveal()))
         .dbname(&address.database)
         .application_name(address.url.option("application_name").unwrap_or("elect"))
         .ssl_mode(SslMode::Disable);
@@ -251,7 +253,7 @@ async fn logged_in(
              -c client_min_messages=warning -c default_transaction_isolation=read\\ committed"
         ));
     }
-    let stream = secured(address, place, witness).await?;
+    let stream = secured(address, destination, witness).await?;
     let opened = Box::pin(config.connect_raw(stream, NoTls)).await;
     let (client, connection) = opened.map_err(|error| error::of_login(&error, witness))?;
     let heard = Heard::default();
@@ -261,9 +263,13 @@ async fn logged_in(
 
 /// A connection, with TLS if it is asked for and the server agrees. The library could begin TLS as well, but takes
 /// three types for it.
-async fn secured(address: &Address, place: &Place, witness: &Witness) -> Result<Stream, Failure> {
-    let mut stream = place.way.connect(witness).await.map_err(Failure::Way)?;
-    let Some(secured) = address.encryption.secured(&place.way).map_err(Failure::Way)? else {
+async fn secured(
+    address: &Address,
+    destination: &Destination,
+    witness: &Witness,
+) -> Result<Stream, Failure> {
+    let mut stream = destination.way.connect(witness).await.map_err(Failure::Way)?;
+    let Some(secured) = address.encryption.secured(&destination.way).map_err(Failure::Way)? else {
         return Ok(stream);
     };
     stream.write_all(&SSL_REQUEST).await?;

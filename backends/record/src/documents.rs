@@ -264,7 +264,7 @@ pub struct Listed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Purpose {
     /// To see the leader and the waiters, as a candidate.
-    Look,
+    Poll,
     /// To make an entry.
     Enter,
     /// To keep an entry, and to prove it.

@@ -43,7 +43,7 @@ impl Election {
     }
 
     /// The record and the waiters. If the order is a race, only the record is read.
-    pub(crate) async fn look(&self, purpose: Purpose) -> Result<Listing, Error> {
+    pub(crate) async fn list(&self, purpose: Purpose) -> Result<Listing, Error> {
         if self.queues() {
             return self.documents.list(&self.name, purpose).await;
         }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// A guard that keeps the promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// The time for which an entry is unchanged counts from the second look on.
+    /// The time for which an entry is unchanged counts from the second poll on.
     SecondLook,
     /// A candidate that gives an entry up writes over a request that may be under way.
     LateWrite,

@@ -19,7 +19,7 @@
 //!
 //! A holder raises its *beat* with each renewal. No other writer of the record changes the beat. A lease is over when
 //! token, nonce and beat have not changed for the holder's recorded TTL (law 8). Each observer measures this by its own
-//! clock, from the look after the one that first showed them. So the promise rests on the clocks of the candidates, and
+//! clock, from the poll after the one that first showed them. So the promise rests on the clocks of the candidates, and
 //! not on the clock of the store. The clock of each of two candidates may be off by half of the drift that the engine
 //! allows ([`elect_api::Judge`]).
 //!
@@ -32,11 +32,11 @@
 //! A store may lose writes that it has acknowledged. Then its [epoch](table#epochs) changes, and a record of an earlier
 //! epoch is *doubted*: a lost write of it may have made another candidate the leader. A leader that finds its own entry
 //! there proves it again, if its lease is not over by its own clock. Every other candidate waits for the longest lease
-//! from its first look in the new epoch, and takes a token that is a day ahead of its clock in microseconds.
+//! from its first poll in the new epoch, and takes a token that is a day ahead of its clock in microseconds.
 //!
 //! # Lost replies
 //!
-//! Each entry has a random nonce of its own, which is also its ticket. After a swap with a lost reply the next look
+//! Each entry has a random nonce of its own, which is also its ticket. After a swap with a lost reply the next poll
 //! shows one of three cases. If the record has the candidate's nonce, the swap happened. If the record still has the
 //! version to be replaced, the swap may be under way. Otherwise the swap is over: it failed, or another write has
 //! replaced it since. A candidate that gives up an entry whose swap may be under way writes the record all the same.
@@ -49,14 +49,14 @@
 //! block the queue for long. A waiter takes a vacant record even if `k` others are before it. It waits for `k` sixths
 //! of its own lease, from when it saw that the record was vacant and that `k` were before it.
 //!
-//! A dead candidate looks alive at the first look. So a waiter reports at first that it is *not settled* (`alive` in
+//! A dead candidate looks alive at the first poll. So a waiter reports at first that it is *not known* (`alive` in
 //! [`Standing::Waiting`](elect_api::Standing::Waiting)) whether any candidate before it lives. This ends when it has
 //! seen one of them renew, or when all their TTLs have passed.
 //!
 //! # A crowd
 //!
-//! The first three waiters renew their documents at each look. The second and the third also list all documents at each
-//! look. The first only reads the record, and lists once in a lease. The second reads the record too, because it may be
+//! The first three waiters renew their documents at each poll. The second and the third also list all documents at each
+//! poll. The first only reads the record, and lists once in a lease. The second reads the record too, because it may be
 //! the first by now. So a hand-over waits for no list.
 //!
 //! The others behave differently. Once in a lease each renews its own document, which then counts for four leases, and

@@ -39,7 +39,7 @@ pub(crate) struct Position {
 impl Line {
     /// Finds the position of the waiter with the nonce `ours`. A waiter that is not listed comes
     /// after all others.
-    pub(crate) fn look(
+    pub(crate) fn locate(
         &mut self,
         now: Boottime,
         record: &Record,
@@ -78,7 +78,7 @@ impl Line {
         position
     }
 
-    /// Returns whether a waiter, which is looked at alone, has not renewed for its whole TTL.
+    /// Returns whether a waiter, which is read alone, has not renewed for its whole TTL.
     pub(crate) fn is_dead(&mut self, now: Boottime, nonce: u64, waiter: &Waiter) -> bool {
         is_over(self.heard.entry(nonce).or_default(), now, waiter)
     }

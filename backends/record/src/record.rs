@@ -86,7 +86,7 @@ pub struct Waiter {
     /// The number of its first arrival, if the candidate has given that place up and come again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrived: Option<u64>,
-    /// The number of waiters that it saw before it at its last look. The waiter behind it learns from this when it is
+    /// The number of waiters that it saw before it at its last poll. The waiter behind it learns from this when it is
     /// near the front.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,

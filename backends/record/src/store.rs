@@ -38,7 +38,7 @@ impl RecordStore {
     /// Removes everything that is kept for an election without candidates.
     async fn forget(&self, name: &ElectionName, what: &Removal<'_>) -> Result<(), Error> {
         let (election, may_lose_fences) = (self.election(name), what.takes_fences());
-        let listing = election.look(Purpose::Leave).await?;
+        let listing = election.list(Purpose::Leave).await?;
         let record = listing.record.unwrap_or_default().1;
         // The store cannot have lost a leader of an election that no other candidate knows.
         if !matches!(what, Removal::Scratch) {
@@ -135,7 +135,7 @@ impl Store for RecordStore {
 
     async fn survey(&self, election: &ElectionName) -> Result<Survey, Error> {
         let Listing { record, waiters: all, .. } =
-            self.election(election).look(Purpose::Survey).await?;
+            self.election(election).list(Purpose::Survey).await?;
         let record = record.unwrap_or_default().1;
         let mut waiting: Vec<_> = waiters(&record, &all).collect();
         waiting.sort_by_key(|listed| (listed.waiter.rank, listed.nonce));
@@ -164,7 +164,7 @@ impl Store for RecordStore {
 
     async fn changed(&self, election: &ElectionName) -> Result<Wake, Error> {
         let election = self.election(election);
-        let listing = election.look(Purpose::Survey).await?;
+        let listing = election.list(Purpose::Survey).await?;
         Ok(Box::pin(async move {
             if wait_for_change(&election, listing).await.is_err() {
                 std::future::pending::<()>().await;

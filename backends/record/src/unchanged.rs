@@ -6,14 +6,14 @@ use crate::guards::{Guard, is_off};
 
 /// Measures for how long an entry has not changed, by the clock of this machine (law 8).
 ///
-/// The holder counts its lease from before it sends a renewal. An observer sees the renewal later. But a look that
-/// was under way at the time may have begun before the renewal. So the time counts from the look *after* the one that
+/// The holder counts its lease from before it sends a renewal. An observer sees the renewal later. But a poll that
+/// was under way at the time may have begun before the renewal. So the time counts from the poll *after* the one that
 /// first showed the entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Unchanged<M> {
-    /// The mark of the entry at the newest look, and the start of the look that first showed it.
+    /// The mark of the entry at the newest poll, and the start of the poll that first showed it.
     mark: Option<(M, Boottime)>,
-    /// The newest look that found the same mark; `None` until the second look.
+    /// The newest poll that found the same mark; `None` until the second poll.
     last: Option<Boottime>,
     /// The time for which the mark has not changed.
     span: Duration,
@@ -28,8 +28,8 @@ impl<M> Default for Unchanged<M> {
 }
 
 impl<M: PartialEq> Unchanged<M> {
-    /// Returns whether the entry has been unchanged for its whole TTL, by a look that began at `now`. The time between
-    /// two looks counts for at most `longest_gap`.
+    /// Returns whether the entry has been unchanged for its whole TTL, by a poll that began at `now`. The time between
+    /// two polls counts for at most `longest_gap`.
     pub(crate) fn is_over(
         &mut self,
         now: Boottime,
@@ -43,7 +43,7 @@ impl<M: PartialEq> Unchanged<M> {
             let has_changed = self.has_changed || self.mark.is_some();
             *self = Self { mark: Some((mark, now)), has_changed, ..Self::default() };
         }
-        // Two reads in one call are one look: both may have begun before the renewal that they show.
+        // Two reads in one call are one poll: both may have begun before the renewal that they show.
         if shown.is_none_or(|shown| now <= shown) && !is_off(Guard::SecondLook) {
             return false;
         }
@@ -53,7 +53,7 @@ impl<M: PartialEq> Unchanged<M> {
         self.span >= ttl
     }
 
-    /// The mark of the entry at the newest look.
+    /// The mark of the entry at the newest poll.
     pub(crate) fn mark(&self) -> Option<&M> {
         self.mark.as_ref().map(|(mark, _)| mark)
     }
@@ -68,7 +68,7 @@ impl<M: PartialEq> Unchanged<M> {
         self.has_changed
     }
 
-    /// Returns whether the entry was the same at the last two looks.
+    /// Returns whether the entry was the same at the last two polls.
     pub(crate) const fn is_still(&self) -> bool {
         self.last.is_some()
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_counts_from_the_second_look() {
+    fn the_time_counts_from_the_second_poll() {
         let mut entry = Unchanged::default();
         for second in 0..=12 {
             assert!(!entry.is_over(at(second), 1, TTL, GAP), "{second}");
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn two_reads_of_one_look_are_one_look() {
+    fn two_reads_of_one_poll_are_one_poll() {
         let mut entry = Unchanged::default();
         for second in [0, 0, 1, 1, 5, 5, 9] {
             assert!(!entry.is_over(at(second), 1, TTL, GAP), "{second}");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_gap_between_two_looks_a_part_counts() {
+    fn of_a_long_gap_between_two_polls_a_part_counts() {
         let mut entry = Unchanged::default();
         let is_over = [0, 1, 100, 200, 300].map(|second| entry.is_over(at(second), 1, TTL, GAP));
         assert_eq!(is_over, [false, false, false, false, true]);

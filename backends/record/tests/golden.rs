@@ -112,9 +112,9 @@ fn rows_keep_their_bytes() {
             let body = Body { head: head.to_owned(), cells: cells.to_owned(), ..Body::default() };
             let put = table.put(key, "", None, &body).await;
             assert!(matches!(put.expect("an answer"), Put::Done(_)));
-            let found = layer.read(&election, name, Purpose::Look).await.expect("an answer");
+            let found = layer.read(&election, name, Purpose::Poll).await.expect("an answer");
             assert_eq!(found, Some(Stored { version: VERSION, document: document.clone() }));
-            let swapped = layer.swap(&election, name, VERSION, &document, Purpose::Look).await;
+            let swapped = layer.swap(&election, name, VERSION, &document, Purpose::Poll).await;
             assert_eq!(swapped.expect("an answer"), Swapped::Yes(VERSION + 1));
             let mut body = table.get(key).await.expect("an answer").row.expect("a row").body;
             let salt = body.head.split_once("\"salt\":").expect("a salt").1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use elect_api::{Error, ErrorKind, StoreId, count_trip};
 use elect_remote::{
-    Address, Encryption, Host, Identity, Notices, Opener, Password, Place, Product, Pulse,
+    Address, Destination, Encryption, Host, Identity, Notices, Opener, Password, Product, Pulse,
     Respondent, Trouble, Variable, Way, Witness,
 };
 use redis::aio::MultiplexedConnection;
@@ -34,7 +34,7 @@ pub(crate) struct Session {
     /// The place, for messages.
     pub(crate) place: String,
     /// How it was opened.
-    origin: (Address, Place),
+    origin: (Address, Destination),
     /// What the server said of itself.
     pub(crate) server: Server,
     pub(crate) notices: Arc<Notices>,
@@ -100,10 +100,12 @@ impl Session {
 
     /// Asks a node that does not have the slot yet. This takes a connection, as the next key may still be here.
     async fn ask_aside(&self, host: Host, question: &Cmd) -> Result<Value, Failure> {
-        let (address, place) = &self.origin;
-        let place = place.moved(host);
+        let (address, destination) = &self.origin;
+        let destination = destination.moved(host);
         let (mut connection, driver) =
-            connected(address, &place, &Witness::default(), None, true).await.map_err(unsent)?;
+            connected(address, &destination, &Witness::default(), None, true)
+                .await
+                .map_err(unsent)?;
         // It ends the connection, also if this call is dropped.
         let _pulse = Pulse::of(driver);
         let mut both = redis::pipe();
@@ -157,14 +159,15 @@ impl Session {
     /// Connects, logs in, and asks the server who it is and whether it has the keys.
     async fn open(
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         scripts: &Scripts,
         witness: &Witness,
     ) -> Result<Self, Failure> {
         let notices = Arc::new(Notices::default());
-        let (connection, driver) = connected(address, place, witness, Some(&notices), true).await?;
+        let (connection, driver) =
+            connected(address, destination, witness, Some(&notices), true).await?;
         let (server, pulse) = (Server::default(), Pulse::of(driver.clone()));
-        let (origin, place) = ((address.clone(), place.clone()), place.way.to_string());
+        let (origin, place) = ((address.clone(), destination.clone()), destination.way.to_string());
         let mut session = Self { connection, place, origin, server, notices, driver, pulse };
         // Both questions go out together.
         let (info, probe) = (redis::cmd("INFO"), scripts.probe());
@@ -213,12 +216,12 @@ pub(crate) fn text(value: Value) -> Option<String> {
     }
 }
 
-/// A place of the same server or cluster.
+/// A destination of the same server or cluster.
 trait Moved {
     fn moved(&self, host: Host) -> Self;
 }
 
-impl Moved for Place {
+impl Moved for Destination {
     fn moved(&self, host: Host) -> Self {
         // A node that does not know its own name leaves it out.
         let name = match &self.way {
@@ -244,13 +247,13 @@ fn unsent(failure: Failure) -> Failure {
 /// Connects, and logs in if `has_login`. Passes on notices if they are wanted.
 async fn connected(
     address: &Address,
-    place: &Place,
+    destination: &Destination,
     witness: &Witness,
     notices: Option<&Arc<Notices>>,
     has_login: bool,
 ) -> Result<(MultiplexedConnection, AbortHandle), Failure> {
-    let dialled = timeout(HANDSHAKE, place.way.dial(&address.encryption, witness)).await;
-    let stream = match (dialled, &place.way) {
+    let dialled = timeout(HANDSHAKE, destination.way.dial(&address.encryption, witness)).await;
+    let stream = match (dialled, &destination.way) {
         (Ok(dialled), _) => dialled,
         (Err(_), Way::Network(host))
             if address.encryption != Encryption::Off && answers_in_the_clear(host).await =>
@@ -266,8 +269,8 @@ async fn connected(
         login = login.set_username(&address.user);
     }
     // A user without a password logs in with any.
-    if has_login && (is_named || place.password.is_some()) {
-        login = login.set_password(place.password.as_ref().map_or("", Password::reveal));
+    if has_login && (is_named || destination.password.is_some()) {
+        login = login.set_password(destination.password.as_ref().map_or("", Password::reveal));
     }
     // The engine and `Pulse` limit the time.
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
@@ -297,7 +300,7 @@ async fn connected(
 /// The primary that a Sentinel names.
 async fn primary(
     address: &Address,
-    place: &Place,
+    destination: &Destination,
     name: &str,
     witness: &Witness,
 ) -> Result<Host, Failure> {
@@ -306,7 +309,8 @@ async fn primary(
     let mut answer = Err(Failure::Silent);
     // Most Sentinels ask for no password, even if the servers do.
     for has_login in [false, true] {
-        let (mut connection, driver) = connected(address, place, witness, None, has_login).await?;
+        let (mut connection, driver) =
+            connected(address, destination, witness, None, has_login).await?;
         let _pulse = Pulse::of(driver);
         count_trip("sentinel");
         let asked = connection.send_packed_command(&question).await.and_then(Value::extract_error);
@@ -336,19 +340,21 @@ impl Opener for Scripts {
     async fn log_in(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let mut place = place.clone();
+        let mut destination = destination.clone();
         if let Some(name) = address.url.option(SENTINEL) {
-            place.way = Way::Network(primary(address, &place, name, witness).await?);
+            destination.way = Way::Network(primary(address, &destination, name, witness).await?);
         }
         let mut moves = 0;
         loop {
-            let opened = Session::open(address, &place, self, witness).await;
+            let opened = Session::open(address, &destination, self, witness).await;
             let Err(Failure::Refused(refusal)) = &opened else { return opened };
             match refusal.moved_to() {
-                Some(host) if moves < MOST_MOVES => (place, moves) = (place.moved(host), moves + 1),
+                Some(host) if moves < MOST_MOVES => {
+                    (destination, moves) = (destination.moved(host), moves + 1);
+                }
                 _ => return opened,
             }
         }

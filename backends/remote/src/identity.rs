@@ -1,6 +1,6 @@
 //! The identity of a store: which store it is that answers.
 //!
-//! An address does not settle that. A name may later lead to another cluster, and a list may name hosts of two
+//! An address does not tell that. A name may later lead to another cluster, and a list may name hosts of two
 //! clusters. So elect gives each store an id, once. A process that has met one store takes part in no other.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

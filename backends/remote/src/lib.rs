@@ -9,7 +9,7 @@
 //! | user and password | [`Credentials`], [`Password`], [`Secret`] |
 //! | the TLS options of a URL, or of another configuration | [`Tls`], [`TlsSettings`], [`Pem`] |
 //! | what the files and variables of a database's client say | [`Settings`], [`Address`] |
-//! | several places of one database, and the session with one of them | [`Place`], [`Encryption`], [`Opener`], [`Link`] |
+//! | the destinations of one database, and the session with one | [`Destination`], [`Encryption`], [`Opener`], [`Link`] |
 //! | why a database does not answer, or not as asked | [`Failure`], [`Product`] |
 //! | which store answers | [`Identity`] |
 //! | dialling one server, with or without TLS, or by a proxy | [`dial`](fn@dial), [`connect`], [`Secured`], [`Stream`] |
@@ -23,6 +23,7 @@
 //! | notices of changes, each passed on to all that wait for it | [`Notices`] |
 
 mod credentials;
+mod destination;
 mod dial;
 mod exposure;
 mod failure;
@@ -31,7 +32,6 @@ mod http;
 mod identity;
 mod link;
 mod notices;
-mod place;
 mod protocol;
 #[cfg(feature = "proxy")]
 mod proxy;
@@ -46,6 +46,9 @@ mod verifier;
 mod versions;
 
 pub use credentials::{Credentials, Password, Secret};
+#[doc(hidden)]
+pub use destination::Destination as Place;
+pub use destination::{Demand, Destination, Encryption, Wanted, Way};
 pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
 pub use failure::{Failure, Product, Refusal, unfit};
@@ -54,7 +57,6 @@ pub use http::{Dialling, Http, HttpQueue, Redial, Unanswered, Unread, wire_form}
 pub use identity::Identity;
 pub use link::{FailureOf, Link, Opener, Pulse, Session};
 pub use notices::{Notices, NoticesEnd};
-pub use place::{Demand, Encryption, Place, Wanted, Way};
 pub use protocol::Protocol;
 #[cfg(feature = "proxy")]
 pub use proxy::Proxy;

@@ -11,8 +11,8 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use crate::{
-    Address, Failure, Identity, Measured, Place, Product, Refusal, Renewed, Respondent, Round,
-    Tries, Variable, Witness, measure, unfit,
+    Address, Destination, Failure, Identity, Measured, Product, Refusal, Renewed, Respondent,
+    Round, Tries, Variable, Witness, measure, unfit,
 };
 
 /// The longest time for a name, a connection, TLS and the login together. The engine cuts its own attempts sooner, as a
@@ -43,7 +43,7 @@ pub trait Opener: Send + Sync + 'static {
     fn log_in(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         witness: &Witness,
     ) -> impl Future<Output = Result<Self::Session, FailureOf<Self::Session>>> + Send;
 
@@ -332,21 +332,25 @@ impl<O: Opener> Inner<O> {
         Err(refusal.unwrap_or_else(|| unfit("the URL names no place")))
     }
 
-    async fn log_in(&self, address: &Address, place: &Place) -> Result<O::Session, Error> {
-        let (name, witness) = (place.way.to_string(), Witness::default());
-        let opened = Box::pin(self.opener.log_in(address, place, &witness));
+    async fn log_in(
+        &self,
+        address: &Address,
+        destination: &Destination,
+    ) -> Result<O::Session, Error> {
+        let (name, witness) = (destination.way.to_string(), Witness::default());
+        let opened = Box::pin(self.opener.log_in(address, destination, &witness));
         let opened = timeout(CONNECT_TIMEOUT, opened).await.unwrap_or(Err(Failure::Silent));
-        let login = place.login(&address.user, O::Session::PRODUCT.password);
+        let login = destination.login(&address.user, O::Session::PRODUCT.password);
         opened.map_err(|failure| O::Session::PRODUCT.unconnected(&name, &failure, &witness, &login))
     }
 
     async fn visit(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         clock: &Clock,
     ) -> Result<(Duration, Respondent), Error> {
-        let session = self.log_in(address, place).await?;
+        let session = self.log_in(address, destination).await?;
         let measured = measure(clock, || self.opener.state(&session)).await;
         let silent = || {
             let name = O::Session::PRODUCT.at(session.place());

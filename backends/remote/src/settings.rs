@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use elect_api::{Error, Finding, StoreId};
 
-use crate::place::Wanted;
-use crate::{Credentials, Encryption, Password, Place, Product, Url, Way, unfit};
+use crate::destination::Wanted;
+use crate::{Credentials, Destination, Encryption, Password, Product, Url, Way, unfit};
 
 /// Reads a variable of the environment.
 pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -31,8 +31,8 @@ pub struct Address {
     pub location: String,
     /// The URL itself.
     pub url: Url,
-    /// The places of the database, to be tried in this order.
-    pub places: Vec<Place>,
+    /// The destinations of the database, to be tried in this order.
+    pub places: Vec<Destination>,
     /// The name of the database.
     pub database: String,
     /// The place of the rows of elect in it: a schema or a table.
@@ -180,8 +180,8 @@ impl<'a> Settings<'a> {
         let Parts { ways, database, user, space: (space, option, usual), wanted } = parts;
         let hosts: Vec<_> = ways.iter().filter_map(Way::host).cloned().collect();
         let encryption = Encryption::new(&wanted, product.names, &hosts)?;
-        let place = |way| Ok(Place { password: password(&way)?, way });
-        let places = ways.into_iter().map(place).collect::<Result<Vec<_>, Error>>()?;
+        let destination = |way| Ok(Destination { password: password(&way)?, way });
+        let places = ways.into_iter().map(destination).collect::<Result<Vec<_>, Error>>()?;
         let shown: Vec<String> = places.iter().map(|place| place.way.to_string()).collect();
         let suffix = if space == usual { String::new() } else { format!("?{option}={space}") };
         Ok(Address {

@@ -89,7 +89,7 @@ impl Kept {
         }
     }
 
-    fn renew(&mut self, now: Duration, tells: Option<Looks>) {
+    fn renew(&mut self, now: Duration, tells: Option<Rounds>) {
         self.renewed = now;
         match tells {
             Some(tells) if !self.reconnects => {
@@ -101,32 +101,32 @@ impl Kept {
     }
 }
 
-/// The times at which the store looks for leases that are over. A lease ends at such a look.
+/// The regular times of a task of the store, which ends leases or tells other members of a candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Looks {
-    /// The time between two looks. Zero means at every instant.
+pub struct Rounds {
+    /// The time between two rounds. Zero means at every instant.
     pub every: Duration,
-    /// The time of the first look.
+    /// The time of the first round.
     pub first: Duration,
 }
 
-impl Looks {
-    /// Returns the time of the first look at `end` or later.
+impl Rounds {
+    /// Returns the time of the first round at `end` or later.
     fn from(self, end: Duration) -> Duration {
         let (step, since) = (self.every.as_nanos(), end.saturating_sub(self.first).as_nanos());
         if step == 0 {
             return end;
         }
-        let looks = since.div_ceil(step) * step;
-        self.first + Duration::from_nanos(u64::try_from(looks).unwrap_or(u64::MAX))
+        let rounds = since.div_ceil(step) * step;
+        self.first + Duration::from_nanos(u64::try_from(rounds).unwrap_or(u64::MAX))
     }
 }
 
 /// The queue. Times are by the clock of the store's leader, and count from any origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
-    looks: Looks,
-    tells: Option<Looks>,
+    rounds: Rounds,
+    tells: Option<Rounds>,
     entries: BTreeMap<u64, Kept>,
     /// The nonces of entries that are gone. Such an entry never comes back.
     gone: BTreeSet<u64>,
@@ -134,16 +134,16 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Creates an empty queue in a store with these looks.
-    pub const fn new(looks: Looks) -> Self {
-        Self { looks, tells: None, entries: BTreeMap::new(), gone: BTreeSet::new(), last: 0 }
+    /// Creates an empty queue whose store ends leases in these rounds.
+    pub const fn new(rounds: Rounds) -> Self {
+        Self { rounds, tells: None, entries: BTreeMap::new(), gone: BTreeSet::new(), last: 0 }
     }
 
     /// Has the member that serves a candidate tell the others so often that it has heard of the candidate. Only then is
     /// a lease prolonged, as the sessions of `ZooKeeper` are.
     #[must_use]
     pub fn telling_every(mut self, span: Option<Duration>) -> Self {
-        self.tells = span.map(|every| Looks { every, first: Duration::ZERO });
+        self.tells = span.map(|every| Rounds { every, first: Duration::ZERO });
         self
     }
 
@@ -205,8 +205,8 @@ impl Queue {
 
     /// Ends the leases that are over by `now`. Returns nonces as [`Queue::answer`] does.
     pub fn advance(&mut self, now: Duration) -> Vec<u64> {
-        let looks = self.looks;
-        let over = |kept: &Kept| looks.from(kept.end()) <= now;
+        let rounds = self.rounds;
+        let over = |kept: &Kept| rounds.from(kept.end()) <= now;
         let ended: Vec<u64> =
             self.entries.iter().filter(|(_, kept)| over(kept)).map(|(number, _)| *number).collect();
         for number in &ended {
@@ -219,7 +219,7 @@ impl Queue {
 
     /// Returns the time at which the next lease ends without a renewal.
     pub fn next_end(&self) -> Option<Duration> {
-        self.entries.values().map(|kept| self.looks.from(kept.end())).min()
+        self.entries.values().map(|kept| self.rounds.from(kept.end())).min()
     }
 
     /// Gives each lease its whole length again, because another member of the store leads it from `now` on, by its own
@@ -262,7 +262,7 @@ impl Queue {
         Some(Place { token, ahead, ttl: self.entries.get(&token)?.bid.ttl })
     }
 
-    /// Returns the token of the candidate that has the lease, as of the last look.
+    /// Returns the token of the candidate that has the lease, as of the last round.
     pub fn leader(&self) -> Option<Token> {
         self.entries.keys().next().map(|number| Token::new(*number))
     }

@@ -32,7 +32,7 @@ struct Fact {
 /// The calls of one seat, each of which begins after the previous one has ended.
 ///
 /// No clock is read: the start of the next call is the first known upper bound for an acknowledgement. The instant that
-/// a write confirms is settled when its call begins. So calls of other seats meanwhile take nothing away from it.
+/// a write confirms is fixed when its call begins. So calls of other seats meanwhile take nothing away from it.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     /// The start of the call in which a request was acknowledged, until the next call.

@@ -34,7 +34,7 @@ pub(crate) async fn dial(
     for _ in 0..ROUNDS {
         let (connected, is_divided) = tokio::join!(
             connect(&settings, settings.cluster(), timeout),
-            identity::looks_divided(&settings)
+            identity::may_be_divided(&settings)
         );
         if is_divided {
             identity::compare(&settings, timeout).await?;

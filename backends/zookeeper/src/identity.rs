@@ -127,7 +127,7 @@ pub(crate) async fn find(
 }
 
 /// The time for a server's answer outside a session. A silent server proves nothing.
-const LOOK: Duration = Duration::from_millis(250);
+const ANSWER_LIMIT: Duration = Duration::from_millis(250);
 
 /// A sign that usually tells the servers of different ensembles apart.
 #[derive(Debug, PartialEq, Eq)]
@@ -150,22 +150,22 @@ impl Sign {
 }
 
 /// Returns whether the servers of the list do not look like one ensemble. This is only a reason to ask for their ids.
-pub(crate) async fn looks_divided(settings: &Arc<Settings>) -> bool {
+pub(crate) async fn may_be_divided(settings: &Arc<Settings>) -> bool {
     if settings.hosts.len() < 2 || !is_open(settings) {
         return false;
     }
-    let mut looks = JoinSet::new();
+    let mut answers = JoinSet::new();
     for (index, host) in settings.hosts.iter().cloned().enumerate() {
         let settings = Arc::clone(settings);
-        looks.spawn(async move {
-            let look = timeout(LOOK, examine(&host, settings.security.as_ref())).await;
-            match look {
+        answers.spawn(async move {
+            let answer = timeout(ANSWER_LIMIT, examine(&host, settings.security.as_ref())).await;
+            match answer {
                 Ok(Diagnosis::Answers(said)) => Sign::read(index, &said),
                 _ => None,
             }
         });
     }
-    let signs: Vec<Sign> = looks.join_all().await.into_iter().flatten().collect();
+    let signs: Vec<Sign> = answers.join_all().await.into_iter().flatten().collect();
     signs.iter().any(|sign| *sign != signs[0])
 }
 

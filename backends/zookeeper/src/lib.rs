@@ -74,7 +74,7 @@
 //! Each seat knows of its own calls only their order, and so an upper bound for the time of an acknowledgement. The
 //! facts are about the session, and count for all of its seats. A new seat appears with each shard that moves and each
 //! slot that becomes free. It should not start with an old anchor, and wait for S/4 until it has a newer one. The facts
-//! that a write confirms are settled when its call begins, because other seats call while it is under way. The newest
+//! that a write confirms are fixed when its call begins, because other seats call while it is under way. The newest
 //! instant that any of them has proven counts for no seat from later than its own call. Each seat tells the others
 //! which entries it has in the session. If it has not asked for S, because it was dropped or is stuck, the others
 //! remove them.

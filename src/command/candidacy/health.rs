@@ -27,7 +27,7 @@ pub(in crate::command) struct CommandHealth<'a> {
     log: &'a Log,
     leave: watch::Receiver<Leave>,
     found: watch::Sender<Option<String>>,
-    looks: watch::Sender<bool>,
+    checking: watch::Sender<bool>,
     withheld: watch::Receiver<bool>,
 }
 
@@ -37,7 +37,7 @@ pub(in crate::command) struct HealthMonitor {
     /// The reason why the command is unhealthy.
     found: watch::Receiver<Option<String>>,
     /// Whether a process of a check may still live.
-    looks: watch::Receiver<bool>,
+    checking: watch::Receiver<bool>,
     /// Whether the guardian has no ticket because of a check. It must not give up the entry while a health command may
     /// live.
     withheld: watch::Sender<bool>,
@@ -52,11 +52,11 @@ pub(super) enum Heard {
     /// The command is unhealthy, for this reason.
     Sick(String),
     /// A health command is about to run, or none runs any more.
-    Looks(bool),
+    Checking(bool),
 }
 
 /// Makes the two ends of a health check, if the plan has one. A health command gets this environment.
-pub(in crate::command) fn look_after<'a>(
+pub(in crate::command) fn prepare_health_checks<'a>(
     plan: Option<&'a HealthPlan>,
     inherited: &'a Inherited,
     log: &'a Log,
@@ -65,33 +65,33 @@ pub(in crate::command) fn look_after<'a>(
     let plan = plan?;
     let (leave, left) = watch::channel(Leave { is_over: true, deadlines: None });
     let (found, finds) = watch::channel(None);
-    let (looks, looking) = watch::channel(false);
+    let (checking, checked) = watch::channel(false);
     let (withholds, withheld) = watch::channel(false);
     let (started, relapse) = (None, None);
     let monitor = HealthMonitor {
         leave,
         found: finds,
-        looks: looking,
+        checking: checked,
         withheld: withholds,
         started,
         relapse,
     };
     let check = HealthCheck::new(plan, inherited, environment);
-    let health = CommandHealth { check, log, leave: left, found, looks, withheld };
+    let health = CommandHealth { check, log, leave: left, found, checking, withheld };
     Some((monitor, health))
 }
 
 /// Runs the checks at the interval of the plan. Waits for ever without a plan.
-pub(in crate::command) async fn keep_looking(health: Option<CommandHealth<'_>>) -> Infallible {
+pub(in crate::command) async fn run_health_checks(health: Option<CommandHealth<'_>>) -> Infallible {
     let Some(mut health) = health else { return std::future::pending().await };
     loop {
-        health.look_at_one().await;
+        health.check_one_run().await;
     }
 }
 
 impl CommandHealth<'_> {
     /// Checks one command from its start to its end.
-    async fn look_at_one(&mut self) {
+    async fn check_one_run(&mut self) {
         self.until(false).await;
         let (mut failures, mut stuck) = (0, Vec::new());
         let mut pause = Box::pin(sleep(self.check.plan.interval));
@@ -100,9 +100,9 @@ impl CommandHealth<'_> {
             if self.check.plan.command.is_some() {
                 self.has_the_ticket_withheld().await;
             }
-            let found = self.check.look(&mut self.leave).await;
+            let found = self.check.run(&mut self.leave).await;
             stuck.extend(found.stuck);
-            self.looks.send_replace(!stuck.is_empty());
+            self.checking.send_replace(!stuck.is_empty());
             let Err(why) = found.outcome else {
                 failures = 0;
                 continue;
@@ -122,14 +122,14 @@ impl CommandHealth<'_> {
             let _ = helper.over().await;
             helper.dismiss();
         }
-        self.looks.send_replace(false);
+        self.checking.send_replace(false);
         self.until(true).await;
     }
 
     /// Waits until the ticket is withheld. A health command has a guardian of its own, and the command's guardian
     /// could redeem the ticket while the health command lives.
     async fn has_the_ticket_withheld(&mut self) {
-        self.looks.send_replace(true);
+        self.checking.send_replace(true);
         if self.withheld.wait_for(|withheld| *withheld).await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -159,8 +159,8 @@ impl HealthMonitor {
     }
 
     /// Returns whether a process of a check may still live.
-    pub(super) fn is_looked_at(&self) -> bool {
-        *self.looks.borrow()
+    pub(super) fn is_checking(&self) -> bool {
+        *self.checking.borrow()
     }
 
     /// Records whether the guardian has no ticket because of a check.
@@ -215,7 +215,7 @@ impl HealthMonitor {
         loop {
             tokio::select! {
                 biased;
-                Ok(()) = self.looks.changed() => return Heard::Looks(*self.looks.borrow_and_update()),
+                Ok(()) = self.checking.changed() => return Heard::Checking(*self.checking.borrow_and_update()),
                 Ok(()) = self.found.changed() => {
                     if let Some(why) = self.found.borrow_and_update().clone() {
                         self.relapse = self.started.map(|started| guard::now().since(started));
@@ -248,7 +248,7 @@ pub(in crate::command) struct HealthCheck<'a> {
 }
 
 /// The result of a check.
-pub(in crate::command) struct LookResult {
+pub(in crate::command) struct CheckResult {
     /// `Err` with the reason if the application did not pass.
     pub(in crate::command) outcome: Result<(), String>,
     /// A health command that cannot be killed. Its guardian waits for its end, even after this value is dropped.
@@ -269,25 +269,25 @@ impl<'a> HealthCheck<'a> {
     ///
     /// # Cancellation
     /// If the future is dropped, a health command is killed, and nothing waits for its end.
-    pub(in crate::command) async fn look(&self, leave: &mut watch::Receiver<Leave>) -> LookResult {
+    pub(in crate::command) async fn run(&self, leave: &mut watch::Receiver<Leave>) -> CheckResult {
         if let Some(url) = &self.plan.http {
             let outcome = tokio::select! {
                 biased;
                 () = end_of_leave(leave) => Err(UNWAITED.to_owned()),
-                outcome = look_at(url, self.plan.timeout) => outcome,
+                outcome = probe(url, self.plan.timeout) => outcome,
             };
             if outcome.is_err() {
-                return LookResult { outcome, stuck: None };
+                return CheckResult { outcome, stuck: None };
             }
         }
         match &self.plan.command {
             Some(command) => self.ask(command, leave).await,
-            None => LookResult { outcome: Ok(()), stuck: None },
+            None => CheckResult { outcome: Ok(()), stuck: None },
         }
     }
 
     /// Runs a health command under a guardian. All of its processes are dead at the end, whatever it does.
-    async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> LookResult {
+    async fn ask(&self, command: &CommandLine, leave: &mut watch::Receiver<Leave>) -> CheckResult {
         let limit = self.plan.timeout;
         let deadlines = leave.borrow_and_update().deadlines;
         let nothing = Holds::default();
@@ -296,14 +296,14 @@ impl<'a> HealthCheck<'a> {
         let spec = HelperSpec { command, environment, limit, lease: held };
         let mut helper = match Helper::start(spec, self.inherited) {
             Ok(helper) => helper,
-            Err(why) => return LookResult { outcome: Err(why), stuck: None },
+            Err(why) => return CheckResult { outcome: Err(why), stuck: None },
         };
         match timeout(limit * 2, end_of(&mut helper, leave)).await {
             Ok(outcome) => {
                 helper.dismiss();
-                LookResult { outcome, stuck: None }
+                CheckResult { outcome, stuck: None }
             }
-            Err(_) => LookResult { outcome: Err(helper.overdue()), stuck: Some(helper) },
+            Err(_) => CheckResult { outcome: Err(helper.overdue()), stuck: Some(helper) },
         }
     }
 }
@@ -311,7 +311,7 @@ impl<'a> HealthCheck<'a> {
 /// The reason of a check that was ended early. It is not shown to people.
 const UNWAITED: &str = "was not waited for";
 
-async fn look_at(url: &HealthUrl, limit: Duration) -> Result<(), String> {
+async fn probe(url: &HealthUrl, limit: Duration) -> Result<(), String> {
     match timeout(limit, status_of(url.uri())).await {
         Ok(Ok(status)) if status.is_success() => Ok(()),
         Ok(Ok(status)) => Err(format!("{url} answered {status}")),

@@ -39,7 +39,7 @@ pub(in crate::command) struct HookSupervisor<'a, T> {
     led: Option<Token>,
     elected: Option<Helper>,
     /// The tree is empty, but a health check of its command has not ended.
-    awaits_looks: bool,
+    awaits_checks: bool,
     /// The tree is empty, but the hook of `--on-elected` still runs.
     is_outlived: bool,
     /// The token of the ended leadership for which the hook of `--on-lost` has not been started yet.
@@ -68,7 +68,7 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
             deadlines: None,
             led: None,
             elected: None,
-            awaits_looks: false,
+            awaits_checks: false,
             is_outlived: false,
             over: None,
             code: None,
@@ -180,8 +180,8 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
         }
         if let Some(monitor) = &mut self.monitor {
             monitor.happened(&event);
-            if matches!(event, Event::Empty) && monitor.is_looked_at() {
-                self.awaits_looks = true;
+            if matches!(event, Event::Empty) && monitor.is_checking() {
+                self.awaits_checks = true;
                 return None;
             }
         }
@@ -197,18 +197,18 @@ impl<'a, T: Tree> HookSupervisor<'a, T> {
     }
 
     /// Takes in that a health command has begun or that none runs any more.
-    fn looks(&mut self, looks: bool) -> Option<Event> {
-        if looks {
+    fn checking_changed(&mut self, checking: bool) -> Option<Event> {
+        if checking {
             self.tree.keep(None);
         }
         if let Some(monitor) = &self.monitor {
-            monitor.set_withheld(looks);
+            monitor.set_withheld(checking);
         }
-        if looks {
+        if checking {
             return None;
         }
         self.hand_over_ticket();
-        std::mem::take(&mut self.awaits_looks).then(|| self.tree_is_empty())
+        std::mem::take(&mut self.awaits_checks).then(|| self.tree_is_empty())
     }
 
     fn elected_is_over(&mut self, outcome: Result<(), String>) {
@@ -337,7 +337,7 @@ impl<T: Tree> Tree for HookSupervisor<'_, T> {
                 event = self.tree.next_event() => self.happened(event),
                 heard = hear(&mut self.monitor) => match heard {
                     Heard::Sick(why) => Some(Event::Sick(why)),
-                    Heard::Looks(looks) => self.looks(looks),
+                    Heard::Checking(checking) => self.checking_changed(checking),
                 },
                 outcome = over(&mut self.elected) => {
                     self.elected_is_over(outcome);

@@ -336,7 +336,7 @@ impl Surveyor {
 
 #[async_trait]
 impl ElectionWatcher for Surveyor {
-    async fn look(&self, turned: Boottime) -> Option<StatusSnapshot> {
+    async fn snapshot(&self, turned: Boottime) -> Option<StatusSnapshot> {
         if let Ok(mut asked) = self.asked.try_lock() {
             let at = guard::now();
             if asked.is_none_or(|asked| asked + PAUSE <= at || asked <= turned) {

@@ -16,7 +16,7 @@ use elect_api::{Finding, Severity, Store};
 use crate::report::Log;
 
 pub(super) use health::{HealthCheck, Leave};
-pub(super) use health::{keep_looking, look_after};
+pub(super) use health::{prepare_health_checks, run_health_checks};
 pub(super) use hook_supervisor::HookSupervisor;
 pub(super) use hooks::Hooks;
 pub(super) use http::Feed;

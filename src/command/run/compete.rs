@@ -12,7 +12,7 @@ use super::terms::Terms;
 use super::tree::{CommandTree, Job};
 use crate::command::candidacy::{
     CandidatePage, Feed, HookSupervisor, LabelKeeper, LeaseFileWriter, Observer, Service, Shared,
-    keep_in_touch, keep_looking, look_after,
+    keep_in_touch, prepare_health_checks, run_health_checks,
 };
 use crate::command::runtime::{BootClock, block_on, forward};
 use crate::command::steer::preempt;
@@ -114,7 +114,8 @@ impl Terms<'_> {
         let tree = CommandTree::new(guardian, job, self.slot.clone(), lease_file, &self.log);
         let environment = || self.environment_of_health();
         let health = self.plan.health.as_ref();
-        let (monitor, health) = look_after(health, inherited, &self.log, environment).unzip();
+        let (monitor, health) =
+            prepare_health_checks(health, inherited, &self.log, environment).unzip();
         let changes = self.hooks(inherited, told.http);
         let mut tree = HookSupervisor::new(tree, changes.clone(), monitor, told.label);
         let candidacy = self.candidacy();
@@ -130,7 +131,7 @@ impl Terms<'_> {
             tokio::select! {
                 verdict = driver::drive(&candidacy, machine, &clock, &mut tree, inbox, &mut observer) => verdict,
                 never = changes.follow_changes() => match never {},
-                never = keep_looking(health) => match never {},
+                never = run_health_checks(health) => match never {},
                 never = shared.keep_drawing() => match never {},
             }
         };

@@ -12,7 +12,7 @@ use crate::election::machine::{IN_DOUBT, LED, Verdict};
 use crate::report::{Level, wall_clock};
 
 /// How long a survey may take whose only purpose is to name the leader to people.
-const LOOK: Duration = Duration::from_secs(1);
+const SURVEY_LIMIT: Duration = Duration::from_secs(1);
 
 impl Terms<'_> {
     /// Returns who leads, in words, if that is the reason for the verdict and if people read it. A leader that runs
@@ -22,7 +22,7 @@ impl Terms<'_> {
         if !is_led || !(self.log.tells(Level::Warn) || self.plan.outcome.is_some()) {
             return None;
         }
-        timeout(LOOK, self.see_leader(verdict)).await.ok()?
+        timeout(SURVEY_LIMIT, self.see_leader(verdict)).await.ok()?
     }
 
     /// Returns who leads, in words, as far as the store tells.

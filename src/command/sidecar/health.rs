@@ -41,7 +41,7 @@ impl<'a> ApplicationHealth<'a> {
     }
 
     /// Checks the application, and reports changes.
-    pub(super) async fn keep_looking(&self) -> Infallible {
+    pub(super) async fn run_health_checks(&self) -> Infallible {
         let Some(check) = &self.check else {
             self.told.send_replace(Fitness::Fit);
             return std::future::pending().await;
@@ -51,7 +51,7 @@ impl<'a> ApplicationHealth<'a> {
         let (_unchanged, mut leave) = watch::channel(Leave::default());
         loop {
             let pause = sleep(check.plan.interval);
-            match check.look(&mut leave).await.outcome {
+            match check.run(&mut leave).await.outcome {
                 Ok(()) => {
                     failures = 0;
                     self.passed();

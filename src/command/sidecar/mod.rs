@@ -101,7 +101,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let health = ApplicationHealth::new(plan.health.as_ref(), inherited, log, told);
     let outcome = tokio::select! {
         outcome = sidecar.campaign() => outcome,
-        never = health.keep_looking() => match never {},
+        never = health.run_health_checks() => match never {},
         never = forward(&incoming, fitness, &tell) => match never {},
         never = changes.follow_changes() => match never {},
         never = keep_in_touch(service.as_ref()) => match never {},

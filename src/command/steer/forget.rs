@@ -155,8 +155,8 @@ async fn outlast(
     let store = config::connect(&plan.target.backend)?;
     let watcher = Watcher::over(store, vec![election.clone()], Rhythm::Calm)?;
     let is_same = |leader: &Leader| matches!(leader.ending, Some(Ending::Judged { mark: now, .. }) if now == mark);
-    let is_settled = |seen: &ElectionSnapshot| !seen.survey.leader.as_ref().is_some_and(is_same);
-    Ok(match until(watcher, None, log, is_settled).await? {
+    let is_over = |seen: &ElectionSnapshot| !seen.survey.leader.as_ref().is_some_and(is_same);
+    Ok(match until(watcher, None, log, is_over).await? {
         Awaited::Met(ElectionSnapshot { proof: Proof::Over(leader), .. }) if is_same(&leader) => {
             Some(Removal::Leader { token: leader.token, mark: Some(mark) })
         }

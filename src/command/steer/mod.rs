@@ -378,9 +378,9 @@ pub(super) fn is_led_by(survey: &Survey, token: Token) -> bool {
     survey.leader.as_ref().is_some_and(|leader| leader.token == token)
 }
 
-/// Returns whether it is settled who leads. A pause settles it. So does a leader that is stopped, or that will not
-/// yield to another candidate. Without a leader it is settled if no waiting candidate may lead.
-pub(super) fn is_settled(seen: &ElectionSnapshot) -> bool {
+/// Returns whether it is decided who leads. A pause decides it. So does a leader that is stopped, or that will not
+/// yield to another candidate. Without a leader it is decided if no waiting candidate may lead.
+pub(super) fn is_decided(seen: &ElectionSnapshot) -> bool {
     let survey = &seen.survey;
     let may_lead = survey.waiting.iter().any(|entry| entry.candidate.priority > 0);
     let stays = survey.leader.as_ref().map(|leader| leader.entry.is_stopped || !seen.may_yield);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use elect_api::{Candidate, Division, ElectionName, Leader, Survey, Token};
 
-use super::{ControlClient, is_led_by, is_settled, print_leader, request};
+use super::{ControlClient, is_decided, is_led_by, print_leader, request};
 use crate::command::runtime::BootClock;
 use crate::command::runtime::block_on;
 use crate::config::{CampaignPlan, Preference, PriorityPlan, is_known_as};
@@ -59,7 +59,7 @@ pub(in crate::command) fn priority(plan: &PriorityPlan, log: &Log) -> anyhow::Re
         let why = format!("{} was asked, and has not handed over yet", leader.entry.candidate.id);
         let end = client
             .wait_until_seen(&why, |seen| {
-                !is_led_by(&seen.survey, leader.token) && is_settled(seen)
+                !is_led_by(&seen.survey, leader.token) && is_decided(seen)
             })
             .await?;
         if let Some(seen) = end {

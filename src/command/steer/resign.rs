@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 use elect_api::{Candidate, Ending, Leader, Survey};
 
-use super::{ControlClient, ElectionSnapshot, is_led_by, is_settled, print_leader, request};
+use super::{ControlClient, ElectionSnapshot, is_decided, is_led_by, print_leader, request};
 use crate::command::runtime::block_on;
 use crate::command::survey;
 use crate::config::{Force, ResignPlan, is_known_as};
@@ -59,7 +59,7 @@ pub(in crate::command) fn resign(plan: &ResignPlan, log: &Log) -> anyhow::Result
         let was_asked = if is_foreign { "is not an elect run" } else { "was asked" };
         let why = format!("{id} {was_asked}, and has not handed over yet");
         let end = client
-            .wait_until_seen(&why, |seen| !is_led_by(&seen.survey, token) && is_settled(seen))
+            .wait_until_seen(&why, |seen| !is_led_by(&seen.survey, token) && is_decided(seen))
             .await?;
         match end {
             Some(seen) if seen.pause.is_some() && seen.survey.leader.is_none() => {
@@ -202,7 +202,7 @@ async fn is_followed(client: &ControlClient<'_>, leader: &Leader) -> anyhow::Res
     let end = guard::now() + time;
     let end = client.end.map_or(end, |own| own.min(end));
     let is_over =
-        |seen: &ElectionSnapshot| !is_led_by(&seen.survey, leader.token) && is_settled(seen);
+        |seen: &ElectionSnapshot| !is_led_by(&seen.survey, leader.token) && is_decided(seen);
     let seen = client.wait(client.election, Some(end), is_over).await?;
     if seen.is_some() || client.is_late() || is_led_by(&client.survey().await?, leader.token) {
         return Ok(true);

@@ -30,7 +30,7 @@ pub(in crate::command) const FRESH: Duration = Duration::from_secs(4);
 
 /// A head of the queue that may yield to a better candidate is surveyed again for this long. Then it counts as the
 /// leader.
-const SETTLING: Duration = Duration::from_millis(700);
+const YIELD_TIME: Duration = Duration::from_millis(700);
 /// The pause between two of these surveys.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -41,7 +41,7 @@ pub(in crate::command) struct ElectionSnapshot {
     /// The leader, and the waiting candidates in the order in which they would lead. While the election is paused, the
     /// head of the queue waits, too.
     pub(in crate::command) survey: Survey,
-    /// True if the leader could still yield to a better candidate at the end of [`SETTLING`].
+    /// True if the leader could still yield to a better candidate at the end of [`YIELD_TIME`].
     pub(in crate::command) may_yield: bool,
     /// What proves that the leader is alive.
     pub(in crate::command) proof: Proof,
@@ -143,7 +143,7 @@ pub(in crate::command) async fn survey_one(
     store: &dyn Store,
     election: &ElectionName,
 ) -> Result<ElectionSnapshot, Error> {
-    let end = guard::now() + SETTLING;
+    let end = guard::now() + YIELD_TIME;
     let (asked, answered, control, last, survey, may_yield) = loop {
         let asked = guard::now();
         let survey = store.survey(election).await?;
@@ -157,9 +157,9 @@ pub(in crate::command) async fn survey_one(
             break (asked, answered, control, last, survey, false);
         }
         let field = Field { survey, last };
-        let may_yield = field.is_unsettled(&control);
+        let may_yield = field.may_yield(&control);
         if !may_yield || end <= answered {
-            let survey = field.settled(&control);
+            let survey = field.into_shown(&control);
             break (asked, answered, control, last, survey, may_yield);
         }
         tokio::time::sleep(PAUSE).await;

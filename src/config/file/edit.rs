@@ -10,16 +10,16 @@ use nix::unistd::Uid;
 
 use super::document::{self, Document, LocatedSetting, PROFILES};
 use super::open::{self, Source};
-use super::{ConfigFile, places, read_file};
+use super::{ConfigFile, read_file, search_path};
 use crate::cli::{BackendUrl, Choice, FileChoice, Position, Setting};
 use crate::config::ConfigError;
 use crate::stores;
 
 /// The default file to change: the machine's for root, and the own file for other users.
 pub fn own_file() -> PathBuf {
-    let places = places(None);
-    let user = places.user.filter(|_| !Uid::effective().is_root());
-    user.unwrap_or(places.system)
+    let search_path = search_path(None);
+    let user = search_path.user.filter(|_| !Uid::effective().is_root());
+    user.unwrap_or(search_path.system)
 }
 
 /// Writes these settings to the file, which need not exist, and reads the result as later commands do. All other

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use self::document::Document;
 pub use self::edit::{own_file, set as set_in_file};
 pub use self::open::NO_FILE;
-pub use self::open::{Places, places};
+pub use self::open::{SearchPath, search_path};
 use super::{ConfigError, variables};
 use crate::cli::{FileChoice, Given, Misfit, Position, Setting, Settings};
 
@@ -76,13 +76,13 @@ pub fn check_text(path: &std::path::Path, text: &str) -> Result<(), ConfigError>
 /// As [`over_file`].
 pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError> {
     let profile = choice.profile.as_ref().map(|profile| profile.value.as_str());
-    let places = places(choice.named());
-    let Some(source) = open::first(&places)? else {
+    let search_path = search_path(choice.named());
+    let Some(source) = open::first(&search_path)? else {
         return match profile {
             Some(name) => Err(ConfigError::NoProfile {
                 name: name.to_owned(),
                 why: format!(
-                    "there is no configuration file, {places}; write one, or leave --profile away"
+                    "there is no configuration file, {search_path}; write one, or leave --profile away"
                 ),
             }),
             None => Ok(None),

@@ -32,7 +32,7 @@ pub(super) struct Source {
 /// # Errors
 /// If another user can write or replace the file, or if it cannot be read.
 pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
-    look(path)?.or_else(|errno| unreadable(path, &reason(errno as i32)))
+    open_checked(path)?.or_else(|errno| unreadable(path, &reason(errno as i32)))
 }
 
 /// As [`open`], for a path that the user did not name. `HOME` may belong to another user, whose files
@@ -41,14 +41,14 @@ pub(super) fn open(path: &Path) -> Result<Option<Source>, ConfigError> {
 /// # Errors
 /// As [`open`], but a directory that this process may not enter counts as empty.
 pub(super) fn open_if_in_reach(path: &Path) -> Result<Option<Source>, ConfigError> {
-    match look(path)? {
+    match open_checked(path)? {
         Err(Errno::EACCES) => Ok(None),
         found => found.or_else(|errno| unreadable(path, &reason(errno as i32))),
     }
 }
 
 /// The inner `Err` says that the way to the file is closed.
-fn look(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
+fn open_checked(path: &Path) -> Result<Result<Option<Source>, Errno>, ConfigError> {
     if path == Path::new(NO_FILE) && stat(path).is_ok() {
         let text = String::new();
         return Ok(Ok(Some(Source { path: path.to_owned(), text, is_readable_by_all: true })));
@@ -122,10 +122,10 @@ const SYSTEM: &str = "/etc/elect/config.yaml";
 /// The path of a user's file, below the user's configuration directory.
 const OF_USER: &str = "elect/config.yaml";
 
-/// The places of the configuration file. Only the first one that exists counts.
+/// The search path of the configuration file. Only the first one that exists counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
-    /// The file that the user named. Then it is the only place.
+pub struct SearchPath {
+    /// The file that the user named. Then it is the only one.
     pub named: Option<PathBuf>,
     /// The user's file, if a home directory is known.
     pub user: Option<PathBuf>,
@@ -133,7 +133,7 @@ pub struct Places {
     pub system: PathBuf,
 }
 
-impl fmt::Display for Places {
+impl fmt::Display for SearchPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.named, &self.user) {
             (Some(named), _) => write!(f, "{}", named.display()),
@@ -145,14 +145,14 @@ impl fmt::Display for Places {
     }
 }
 
-/// The places of the file; `named` is the path that the user gave. The current directory is never
+/// Returns the search path; `named` is the path that the user gave. The current directory is never
 /// searched by default.
-pub fn places(named: Option<&Path>) -> Places {
+pub fn search_path(named: Option<&Path>) -> SearchPath {
     let absolute =
         |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home =
         absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    Places {
+    SearchPath {
         named: named.map(ToOwned::to_owned),
         user: home.map(|home| home.join(OF_USER)),
         system: SYSTEM.into(),
@@ -163,17 +163,17 @@ pub fn places(named: Option<&Path>) -> Places {
 ///
 /// # Errors
 /// If a named file does not exist, or a file that exists cannot be trusted or read.
-pub(super) fn first(places: &Places) -> Result<Option<Source>, ConfigError> {
-    if let Some(named) = &places.named {
+pub(super) fn first(search_path: &SearchPath) -> Result<Option<Source>, ConfigError> {
+    if let Some(named) = &search_path.named {
         let missing = || {
             ConfigError::untrusted(named, "does not exist: create it, or name another one".into())
         };
         return open(named)?.ok_or_else(missing).map(Some);
     }
-    if let Some(user) = &places.user
+    if let Some(user) = &search_path.user
         && let Some(source) = open_if_in_reach(user)?
     {
         return Ok(Some(source));
     }
-    open(&places.system)
+    open(&search_path.system)
 }

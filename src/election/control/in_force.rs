@@ -6,7 +6,7 @@ use elect_api::{Boottime, Candidate, Entry, Survey, Token, Versioned, stamp};
 
 use super::{Control, Priority, Request, StepDown};
 
-/// The longest time between two looks at the wall clock while a pause has an end. The clock may be set meanwhile.
+/// The longest time between two checks of the wall clock while a pause has an end. The clock may be set meanwhile.
 const WALL_CLOCK: Duration = Duration::from_secs(10);
 
 /// The requests that a candidate obeys at present.
@@ -15,7 +15,7 @@ pub(in crate::election) struct InForce {
     control: Control,
     /// The version of the cell that was read last.
     version: u64,
-    /// The cell as read, and the time of the next look at the wall clock. Set while the pause in it has an end to come.
+    /// The cell as read, and the time of the next check of the wall clock. Set while the pause in it has yet to end.
     lapsing: Option<(Control, Boottime)>,
 }
 
@@ -26,7 +26,7 @@ impl InForce {
     }
 
     /// The time to ask whether a pause [has ended](InForce::lapsed), if it has an end to come.
-    pub(in crate::election) fn next_look(&self) -> Option<Boottime> {
+    pub(in crate::election) fn next_check(&self) -> Option<Boottime> {
         self.lapsing.as_ref().map(|&(_, at)| at)
     }
 

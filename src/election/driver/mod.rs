@@ -36,10 +36,10 @@ struct Driver<'a> {
     request: Option<PendingCall<'a>>,
     /// The call that the request makes, and when it was sent.
     sent: Option<(Call, Boottime)>,
-    look: Option<PendingSurvey<'a>>,
-    /// The time at which the survey in `look` was sent.
-    looked: Boottime,
-    has_looked: bool,
+    survey: Option<PendingSurvey<'a>>,
+    /// The time at which the pending survey was sent.
+    survey_sent: Boottime,
+    has_surveyed: bool,
     wake: Option<Wake>,
     /// The `--once` keys that are done, as last read, and a wake that ends when there may be more.
     done: Done,
@@ -81,9 +81,9 @@ pub async fn drive(
         seat: None,
         request: None,
         sent: None,
-        look: None,
-        looked: clock.now(),
-        has_looked: false,
+        survey: None,
+        survey_sent: clock.now(),
+        has_surveyed: false,
         wake: None,
         done: Done::default(),
         noted: None,
@@ -128,7 +128,7 @@ impl Driver<'_> {
                 self.request = self.ask(now, &call);
                 self.sent = Some((call, now));
             }
-            Command::LookOut => {
+            Command::WatchElection => {
                 if self.watch.is_none() && self.others.is_none() {
                     let Candidacy { store, election, .. } = *self.candidacy;
                     self.watch = Some(store.changed(election));
@@ -164,8 +164,8 @@ impl Driver<'_> {
                     News::Blocked(block) => block.is_open_ended(),
                     _ => false,
                 };
-                if is_of_place && (!self.has_looked || self.observer.wants_surveys()) {
-                    self.look(now);
+                if is_of_place && (!self.has_surveyed || self.observer.wants_surveys()) {
+                    self.start_survey(now);
                 }
                 self.observer.news(news);
             }
@@ -173,23 +173,23 @@ impl Driver<'_> {
         }
     }
 
-    fn look(&mut self, now: Boottime) {
-        self.has_looked = true;
-        self.looked = now;
-        self.look = Some(Box::pin((*self.candidacy).survey()));
+    fn start_survey(&mut self, now: Boottime) {
+        self.has_surveyed = true;
+        self.survey_sent = now;
+        self.survey = Some(Box::pin((*self.candidacy).survey()));
     }
 
     /// Tells the observer that the pending survey has ended.
-    fn looked(&mut self, survey: &Result<Survey, Error>) {
+    fn survey_ended(&mut self, survey: &Result<Survey, Error>) {
         let outcome = survey
             .as_ref()
             .map_or_else(|error| CallOutcome::Failed(error.kind()), |_| CallOutcome::Answered);
-        let took = self.clock.now().since(self.looked);
+        let took = self.clock.now().since(self.survey_sent);
         self.observer.called(&CallEnd { call: Call::Survey, took, outcome });
     }
 
     fn start(&mut self, token: Token) -> io::Result<()> {
-        self.look = None;
+        self.survey = None;
         self.noted = None;
         (self.watch, self.others) = (None, None);
         let Some(seat) = self.seat.clone() else { return Ok(()) };
@@ -204,7 +204,7 @@ impl Driver<'_> {
 
     async fn next(&mut self, tick: Option<Boottime>) -> Event {
         loop {
-            let due = self.in_force.next_look().into_iter().chain(tick).min();
+            let due = self.in_force.next_check().into_iter().chain(tick).min();
             tokio::select! {
                 biased;
                 // The inbox comes first, so that a request to end that came before a win prevents the start.
@@ -225,10 +225,10 @@ impl Driver<'_> {
                 }
                 watch = ready(&mut self.watch) => {
                     self.watch = None;
-                    // Without a watch, the machine looks again by time, and tries again to set one up.
+                    // Without a watch, the machine asks again by time, and tries again to set one up.
                     if let Ok(watch) = watch {
                         self.others = Some(watch);
-                        // A new look catches what changed before the watch was set up.
+                        // A new answer shows what changed before the watch was set up.
                         return Event::Woken;
                     }
                 }
@@ -240,9 +240,9 @@ impl Driver<'_> {
                     self.noted = None;
                     return Event::Noted;
                 }
-                survey = ready(&mut self.look) => {
-                    self.look = None;
-                    self.looked(&survey);
+                survey = ready(&mut self.survey) => {
+                    self.survey = None;
+                    self.survey_ended(&survey);
                     if let Some(event) = survey.ok().and_then(|survey| self.surveyed(survey)) {
                         return event;
                     }
@@ -282,12 +282,12 @@ impl Driver<'_> {
         self.observer.survey(&control.obeyed(survey), control.pause().as_deref())
     }
 
-    /// Returns the requests that count from now on, if a pause has ended by itself. A waiting candidate then looks at
+    /// Returns the requests that count from now on, if a pause has ended by itself. A waiting candidate then asks at
     /// once.
     fn lapsed(&mut self) -> Option<Control> {
         let control = self.in_force.lapsed(self.clock.now())?;
-        if self.has_looked && self.observer.wants_surveys() {
-            self.look(self.clock.now());
+        if self.has_surveyed && self.observer.wants_surveys() {
+            self.start_survey(self.clock.now());
         }
         self.pending.push_back(Event::Woken);
         Some(control)

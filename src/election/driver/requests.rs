@@ -46,7 +46,7 @@ impl<'a> Driver<'a> {
             Call::Settle => settle(candidacy),
             Call::Announce => announce(candidacy),
             Call::Compare => compare(candidacy),
-            // Surveys for people are made in `look`.
+            // `start_survey` makes the surveys for people.
             Call::Survey => return None,
             Call::Refresh => {
                 if !is_off!(TicketFirst) {
@@ -140,7 +140,7 @@ impl Driver<'_> {
             self.hand_over_ticket();
         }
         let waits = matches!(standing, Standing::Waiting { .. });
-        let is_unsettled = matches!(standing, Standing::Waiting { alive: false, .. });
+        let is_in_doubt = matches!(standing, Standing::Waiting { alive: false, .. });
         let answer = match standing {
             Standing::Leading { token, validity, wake } => {
                 self.wake = Some(wake);
@@ -154,15 +154,15 @@ impl Driver<'_> {
             Standing::Gone(why) => Answer::Gone(why),
         };
         let answer = Event::Replied(Ok(Reply::Standing(answer)));
-        let doubted = self.doubt().filter(|_| is_unsettled).map(Event::Doubted);
+        let doubted = self.doubt().filter(|_| is_in_doubt).map(Event::Doubted);
         let Some(control) = self.new_control(&control) else {
             let Some(doubted) = doubted else { return answer };
             self.pending.push_back(answer);
             return doubted;
         };
         // The survey may show another leader now.
-        if waits && self.has_looked && self.observer.wants_surveys() {
-            self.look(self.clock.now());
+        if waits && self.has_surveyed && self.observer.wants_surveys() {
+            self.start_survey(self.clock.now());
         }
         self.pending.extend(doubted);
         self.pending.push_back(answer);

@@ -10,7 +10,7 @@ use crate::guard::is_off;
 impl Machine {
     /// Starts the command, if the lease as granted leaves it the time that it was promised.
     pub(super) fn won(&mut self, now: Boottime, token: Token, validity: Validity) {
-        // The step ends with `look_at_the_time`, which leaves the election.
+        // The step ends with `handle_due`, which leaves the election.
         if self.timing.trust(self.rate).is_err() {
             return;
         }
@@ -159,7 +159,7 @@ impl Machine {
         self.verdict.get_or_insert(Verdict::Lost(why));
     }
 
-    pub(super) fn look_at_the_deadlines(&mut self, now: Boottime) {
+    pub(super) fn check_deadlines(&mut self, now: Boottime) {
         let Phase::Leading(state) = &self.phase else { return };
         let validity = state.validity;
         match state.stage {
@@ -168,7 +168,7 @@ impl Machine {
             {
                 self.soft_passed(now);
             }
-            RunStage::Resting(_) => self.look_at_the_rest(now),
+            RunStage::Resting(_) => self.restart_if_due(now),
             RunStage::Running | RunStage::Lingering
                 if self.longest_run_ends(state).is_some_and(|end| end <= now) =>
             {

@@ -338,7 +338,7 @@ impl Machine {
     }
 
     /// Starts the command again once its pause is over, if the lease leaves it the time that it was promised.
-    pub(super) fn look_at_the_rest(&mut self, now: Boottime) {
+    pub(super) fn restart_if_due(&mut self, now: Boottime) {
         let Phase::Leading(state) = &mut self.phase else { return };
         let RunStage::Resting(until) = state.stage else { return };
         if until.is_some_and(|until| now < until) {

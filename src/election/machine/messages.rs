@@ -230,7 +230,7 @@ pub enum Command {
     /// Call the store. No other call is pending.
     Ask(Call),
     /// Send [`Event::Woken`] once, after a hint that another candidate joined or left.
-    LookOut,
+    WatchElection,
     /// Drop the pending call. Its outcome stays unknown.
     Abandon,
     /// Have the guardian start the command, or start it again.

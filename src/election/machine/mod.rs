@@ -200,7 +200,7 @@ impl Machine {
             Event::Left(left) => self.outlasted(left),
             Event::Tick => {}
         }
-        self.look_at_the_time(now);
+        self.handle_due(now);
         std::mem::take(&mut self.commands)
     }
 
@@ -209,7 +209,7 @@ impl Machine {
     }
 
     /// Handles what is due at `now`, whatever the event was.
-    fn look_at_the_time(&mut self, now: Boottime) {
+    fn handle_due(&mut self, now: Boottime) {
         if self.request.is_overdue(now) {
             self.say(Command::Abandon);
             self.unanswered(now);
@@ -226,7 +226,7 @@ impl Machine {
             Phase::Campaigning(_) if self.doubt_is_told().is_some_and(|at| at <= now) => {
                 self.tell_doubt(now);
             }
-            Phase::Leading(_) => self.look_at_the_deadlines(now),
+            Phase::Leading(_) => self.check_deadlines(now),
             Phase::Resigning(until) if *until <= now => {
                 let silence = || Error::new(ErrorKind::Ambiguous, "the store did not answer");
                 let trouble = self.contact.refusal().cloned();
@@ -238,7 +238,7 @@ impl Machine {
         if self.request.is_due(now) {
             self.send(now);
         } else {
-            self.look_at_the_history(now);
+            self.ask_history_if_due(now);
         }
     }
 
@@ -392,8 +392,8 @@ impl Machine {
         }
         // A candidate with none ahead and no win is about to enter, and has no place yet, unless it has to wait for a
         // leader that the store may have forgotten.
-        let is_unsettled = matches!(answer, Answer::Waiting { alive: false, .. });
-        if place != Place::Behind(0) || is_unsettled && self.contact.doubts_the_store() {
+        let is_in_doubt = matches!(answer, Answer::Waiting { alive: false, .. });
+        if place != Place::Behind(0) || is_in_doubt && self.contact.doubts_the_store() {
             self.contact.place(now, &answer);
         }
         if matches!(place, Place::Behind(_)) {
@@ -402,7 +402,7 @@ impl Machine {
         if let Answer::Leading { validity, .. } = answer
             && !self.timing.will_be_proven(validity, now, answered)
         {
-            // A command started now would have to be stopped soon. Nothing is settled or written for it either.
+            // A command started now would have to be stopped soon. No gate calls the store for it either.
             self.confirmed = None;
             return self.ask_again(now);
         }

@@ -97,7 +97,7 @@ impl Machine {
                 }
                 self.request = CallState::due(now);
             }
-            Ruling::LookAgain => self.ask_again(now),
+            Ruling::AskAgain => self.ask_again(now),
             Ruling::Block(block) => self.start_nothing(now, block),
             Ruling::Rejoin(news) => {
                 if let Some(news) = news {
@@ -124,7 +124,7 @@ impl Machine {
             Block::Pause(_) => {}
             Block::Exclusion(_) => {
                 self.request = CallState::due(now + self.timing.renew_interval);
-                self.say(Command::LookOut);
+                self.say(Command::WatchElection);
             }
         }
         let is_open_ended = block.is_open_ended();

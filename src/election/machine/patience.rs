@@ -25,7 +25,7 @@ const LEAST_PAUSE: Duration = Duration::from_millis(50);
 pub(super) const UNCONNECTED: &str = "no answer to the connection attempt in time";
 pub(super) const SILENT: &str = "the store did not answer in time";
 pub(super) const UNRENEWED: &str = "the store did not answer the renewal in time";
-const UNSETTLED: &str = "the time was over before it was settled who leads";
+const UNDECIDED: &str = "the time was over before it was settled who leads";
 /// How the store fails follows.
 const UNHEARD: &str = "another candidate led when the store last said so; since then";
 
@@ -54,11 +54,11 @@ pub(super) struct Contact {
     has_answered: bool,
     /// Since when the store has answered refreshes without a long break, and when it last did.
     answered: Option<(Boottime, Boottime)>,
-    place: LastPlace,
-    /// Since when the place is [unsettled](LastPlace::Unsettled), and whether that was reported.
+    place: KnownPlace,
+    /// Since when the place is [in doubt](KnownPlace::InDoubt), and whether that was reported.
     doubt: Option<(Boottime, bool)>,
-    /// What keeps the place unsettled, and when the store said so, as far as it did.
-    unsettled_by: Option<(Doubt, Boottime)>,
+    /// What keeps the place in doubt, and when the store said so, as far as it did.
+    doubted_by: Option<(Doubt, Boottime)>,
     /// Whether another candidate on this machine blocks the way to a place. The store is not to blame for that.
     is_blocked: bool,
     /// Whether an entry of this candidate may be in the store.
@@ -79,13 +79,13 @@ enum Asked {
 
 /// The candidate's place, as last answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LastPlace {
+enum KnownPlace {
     /// There never was one.
     Never,
     /// Other candidates are ahead, or the place was given up.
     Behind,
     /// The candidates ahead may be dead, as far as the store has said. Then this one leads next.
-    Unsettled,
+    InDoubt,
     /// The first place, with nothing started.
     First,
 }
@@ -101,9 +101,9 @@ impl Contact {
             trouble: None,
             has_answered: false,
             answered: None,
-            place: LastPlace::Never,
+            place: KnownPlace::Never,
             doubt: None,
-            unsettled_by: None,
+            doubted_by: None,
             is_blocked: false,
             may_have_entry: false,
             refuses: None,
@@ -155,40 +155,40 @@ impl Contact {
     /// Notes the place that the store has answered.
     pub(super) fn place(&mut self, now: Boottime, answer: &Answer) {
         self.place = match answer {
-            Answer::Leading { .. } => LastPlace::First,
-            Answer::Waiting { alive: false, .. } => LastPlace::Unsettled,
-            _ => LastPlace::Behind,
+            Answer::Leading { .. } => KnownPlace::First,
+            Answer::Waiting { alive: false, .. } => KnownPlace::InDoubt,
+            _ => KnownPlace::Behind,
         };
-        let is_unsettled = self.place == LastPlace::Unsettled;
-        self.doubt = is_unsettled.then(|| self.doubt.unwrap_or((now, false)));
-        self.unsettled_by = self.unsettled_by.filter(|_| is_unsettled);
+        let is_in_doubt = self.place == KnownPlace::InDoubt;
+        self.doubt = is_in_doubt.then(|| self.doubt.unwrap_or((now, false)));
+        self.doubted_by = self.doubted_by.filter(|_| is_in_doubt);
     }
 
-    /// Takes in why the next answer does not settle the place.
+    /// Takes in why the next answer leaves the place in doubt.
     pub(super) const fn doubted(&mut self, now: Boottime, doubt: Doubt) {
-        self.unsettled_by = Some((doubt, now));
+        self.doubted_by = Some((doubt, now));
     }
 
     /// Returns whether the store may have lost the record of a leader.
     pub(super) const fn doubts_the_store(&self) -> bool {
-        matches!(self.unsettled_by, Some((Doubt::Store(_), _)))
+        matches!(self.doubted_by, Some((Doubt::Store(_), _)))
     }
 
-    /// Returns whether the candidates ahead may all be dead. The store settles that after the length of their lease, if
+    /// Returns whether the candidates ahead may all be dead. The store shows that after the length of their lease, if
     /// it goes on answering.
     pub(super) const fn may_be_next(&self) -> bool {
-        matches!(self.place, LastPlace::Unsettled) && self.trouble.is_none()
+        matches!(self.place, KnownPlace::InDoubt) && self.trouble.is_none()
     }
 
     /// Returns whether other candidates are ahead, alive or not.
     const fn is_behind(&self) -> bool {
-        matches!(self.place, LastPlace::Behind | LastPlace::Unsettled)
+        matches!(self.place, KnownPlace::Behind | KnownPlace::InDoubt)
     }
 
     /// Notes that the first place is lost or given up.
     pub(super) const fn lose_first(&mut self) {
-        if matches!(self.place, LastPlace::First) {
-            self.place = LastPlace::Behind;
+        if matches!(self.place, KnownPlace::First) {
+            self.place = KnownPlace::Behind;
         }
     }
 
@@ -272,7 +272,7 @@ impl Machine {
         contact.trouble = Some(error.clone());
         let is_needed =
             contact.asked == Asked::Mark || (contact.asked == Asked::Other && error.is_permanent());
-        if contact.place == LastPlace::First && is_needed {
+        if contact.place == KnownPlace::First && is_needed {
             contact.refuses.get_or_insert(now);
         } else {
             contact.refuses = None;
@@ -308,7 +308,7 @@ impl Machine {
     /// Returns whether a repetition cannot help. A refusal may pass if the candidate has or had a place, as the store
     /// has admitted it then.
     fn is_final(&self, error: &Error) -> bool {
-        let has_place = self.contact.place != LastPlace::Never;
+        let has_place = self.contact.place != KnownPlace::Never;
         let was_let_in = has_place || self.rules.let_in == LetIn::Before;
         error.is_permanent() && !(was_let_in && error.may_pass())
     }
@@ -349,13 +349,13 @@ impl Machine {
     fn is_worth_waiting(&self) -> bool {
         let is_longer =
             |(doubt, _)| matches!(doubt, Doubt::Leader(span) if span > self.timing.doubt());
-        self.contact.may_be_next() && !self.contact.unsettled_by.is_some_and(is_longer)
+        self.contact.may_be_next() && !self.contact.doubted_by.is_some_and(is_longer)
     }
 
     /// The time until which the candidate waits to know its place, beyond the user's limit.
     fn doubt_ends(&self) -> Option<Boottime> {
         let (since, _) = self.contact.doubt?;
-        let forgotten = match self.contact.unsettled_by {
+        let forgotten = match self.contact.doubted_by {
             // Then a leader that was ahead, too, may be dead.
             Some((Doubt::Store(left), seen)) => (seen + left).max(since),
             _ => since,
@@ -373,11 +373,11 @@ impl Machine {
             Wait::No => Some(self.began + self.timing.connect_timeout),
             Wait::Forever => None,
         };
-        if let (true, Some(settled)) = (self.is_worth_waiting(), self.doubt_ends()) {
-            return wait.map(|end| end.max(settled));
+        if let (true, Some(known)) = (self.is_worth_waiting(), self.doubt_ends()) {
+            return wait.map(|end| end.max(known));
         }
         let answers_well = self.contact.has_answered && self.contact.trouble.is_none();
-        let has_place = self.contact.place != LastPlace::Never || self.contact.is_blocked;
+        let has_place = self.contact.place != KnownPlace::Never || self.contact.is_blocked;
         match (has_place, wait) {
             (true, wait) => wait,
             // The store's first answer about the place is awaited, as it decides.
@@ -406,7 +406,7 @@ impl Machine {
     pub(super) fn tell_doubt(&mut self, now: Boottime) {
         let Some((_, is_told)) = &mut self.contact.doubt else { return };
         *is_told = true;
-        let doubt = match self.contact.unsettled_by {
+        let doubt = match self.contact.doubted_by {
             Some((Doubt::Store(left), seen)) => Doubt::Store((seen + left).since(now)),
             _ => Doubt::Leader(self.doubt_ends().unwrap_or(now).since(now)),
         };
@@ -423,11 +423,11 @@ impl Machine {
             (Some(error), None) if error.is_permanent() => failed(error),
             (Some(_), None) if self.contact.is_blocked => Verdict::NotAcquired(BLOCKED.into()),
             (Some(error), None) => Verdict::NotAcquired(format!("{UNHEARD}: {error}").into()),
-            (None, None) if self.contact.place == LastPlace::Behind => {
+            (None, None) if self.contact.place == KnownPlace::Behind => {
                 Verdict::NotAcquired(LED.into())
             }
             (None, None) if self.contact.may_be_next() => Verdict::NotAcquired(IN_DOUBT.into()),
-            (None, None) if self.contact.has_answered => Verdict::NotAcquired(UNSETTLED.into()),
+            (None, None) if self.contact.has_answered => Verdict::NotAcquired(UNDECIDED.into()),
             (None, None) => Verdict::Unreached,
         };
         self.leave(now, verdict);

@@ -115,7 +115,7 @@ impl Machine {
     }
 
     /// Sends the call for the history that is due.
-    pub(super) fn look_at_the_history(&mut self, now: Boottime) {
+    pub(super) fn ask_history_if_due(&mut self, now: Boottime) {
         let Some((call, _, renewal)) = self.next_of_history().filter(|(_, due, _)| *due <= now)
         else {
             return;

@@ -21,7 +21,7 @@
 //! To the engine this is one seat of one store. A leader's token, validity and cells are those of its slot. Requests to
 //! the election count in every slot, and requests to a slot count in that slot.
 
-mod place;
+mod part_seat;
 mod seat;
 #[cfg(test)]
 mod tests;
@@ -38,10 +38,10 @@ use elect_api::{
 use futures_util::future::try_join_all;
 use tokio::sync::Notify;
 
-use self::place::Aside;
+use self::part_seat::Aside;
 use super::ready;
 
-pub use place::redeem;
+pub use part_seat::redeem;
 
 /// A store in which one election has slots, for one candidate. All other elections are those of the inner store.
 pub struct Slots {
@@ -224,7 +224,7 @@ struct Shared {
 impl ControlWatcher {
     /// Returns the cell that was found since the last call, if its version is not `known`. Meanwhile the cell is read
     /// again.
-    pub(super) fn look(
+    pub(super) fn take_found(
         &self,
         store: &Arc<dyn Store>,
         election: &ElectionName,

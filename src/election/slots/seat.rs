@@ -12,7 +12,7 @@ use elect_api::{
 };
 use futures_util::future::{BoxFuture, join_all};
 
-use super::place::{Leaving, Standpoint, join_tickets};
+use super::part_seat::{Leaving, PartSeat, join_tickets};
 use super::{ControlWatcher, Slot, survey};
 use crate::election::control;
 
@@ -33,10 +33,10 @@ impl Participant {
     }
 
     /// Opens a seat in every slot, without an entry.
-    async fn open_parts(&self) -> Result<Vec<Standpoint>, Error> {
+    async fn open_parts(&self) -> Result<Vec<PartSeat>, Error> {
         let seats = join_all(self.parts.iter().map(|part| self.open(part))).await;
-        let places = (0..).zip(seats).map(|(part, seat)| Ok(Standpoint::new(Some(part), seat?)));
-        places.collect()
+        let part_seats = (0..).zip(seats).map(|(part, seat)| Ok(PartSeat::new(Some(part), seat?)));
+        part_seats.collect()
     }
 
     /// Returns whether there is a slot that a candidate may still get. Either it has no leader, or its leader has not
@@ -52,12 +52,12 @@ impl Participant {
 
 pub(super) struct SlotsSeat {
     entrant: Participant,
-    /// The place at the door. `None` while the candidate leads.
-    door: Option<Standpoint>,
-    /// The places in the slots. Empty before the candidate is the head, and once it leads.
-    parts: Vec<Standpoint>,
-    /// The place in the slot where the candidate leads.
-    leading: Option<Standpoint>,
+    /// The seat at the door. `None` while the candidate leads.
+    door: Option<PartSeat>,
+    /// The seats in the slots. Empty before the candidate is the head, and once it leads.
+    parts: Vec<PartSeat>,
+    /// The seat in the slot where the candidate leads.
+    leading: Option<PartSeat>,
     leaving: Leaving,
     control_watcher: ControlWatcher,
     /// The control cell of the whole election, as last known.
@@ -89,7 +89,7 @@ impl SlotsSeat {
     pub(super) fn new(entrant: Participant, door: Box<dyn Seat>) -> Self {
         Self {
             entrant,
-            door: Some(Standpoint::new(None, door)),
+            door: Some(PartSeat::new(None, door)),
             parts: Vec::new(),
             leading: None,
             leaving: Leaving::default(),
@@ -101,19 +101,19 @@ impl SlotsSeat {
 
     async fn step(&mut self, now: Boottime) -> Result<Standing, Error> {
         // A call that was dropped may have won.
-        if let Some(won) = self.parts.iter().position(Standpoint::counts) {
+        if let Some(won) = self.parts.iter().position(PartSeat::counts) {
             self.lead_in(won);
         }
         if self.leading.is_some() {
             return self.prove(now).await;
         }
-        if !self.parts.is_empty() && self.parts.iter().all(|place| place.is_in) {
+        if !self.parts.is_empty() && self.parts.iter().all(|seat| seat.is_in) {
             return self.compete(now).await;
         }
         let Some(door) = &mut self.door else {
             self.leaving.finish(None).await?;
             let door = self.entrant.open(&self.entrant.whole).await?;
-            self.door = Some(Standpoint::new(None, door));
+            self.door = Some(PartSeat::new(None, door));
             return Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() });
         };
         let standing = door.refresh(now).await?;
@@ -129,7 +129,7 @@ impl SlotsSeat {
         if self.parts.is_empty() {
             self.parts = self.entrant.open_parts().await?;
             // No entry is made before its ticket is known.
-            if self.parts.iter().any(|place| place.seat.ticket().is_some()) {
+            if self.parts.iter().any(|seat| seat.seat.ticket().is_some()) {
                 return Ok(Standing::Waiting { ahead: 0, alive: true, wake: awake() });
             }
         }
@@ -137,7 +137,7 @@ impl SlotsSeat {
         let (mut first, mut width) = (0, 1);
         while first < self.parts.len() {
             let some = self.parts.iter_mut().skip(first).take(width);
-            let outcomes = join_all(some.map(|place| place.compete(now))).await;
+            let outcomes = join_all(some.map(|seat| seat.compete(now))).await;
             if let Some(leading) = self.sort_out(first, outcomes, &mut others)? {
                 return Ok(leading);
             }
@@ -147,11 +147,11 @@ impl SlotsSeat {
         Ok(self.waiting(1, others))
     }
 
-    /// Refreshes the place of the head at the door and in every slot.
+    /// Refreshes the seat of the head at the door and in every slot.
     async fn compete(&mut self, now: Boottime) -> Result<Standing, Error> {
         let door = self.door.as_mut().map(|door| Box::pin(door.refresh(now)) as BoxFuture<'_, _>);
         let parts =
-            self.parts.iter_mut().map(|place| Box::pin(place.compete(now)) as BoxFuture<'_, _>);
+            self.parts.iter_mut().map(|seat| Box::pin(seat.compete(now)) as BoxFuture<'_, _>);
         let has_door = door.is_some();
         let mut outcomes = join_all(door.into_iter().chain(parts)).await;
         let at_the_door = if has_door { outcomes.remove(0) } else { Ok(lost()) };
@@ -183,7 +183,7 @@ impl SlotsSeat {
         for (number, outcome) in (first..).zip(outcomes) {
             match outcome {
                 Ok(Standing::Leading { token, validity, wake })
-                    if self.parts.get(number).is_some_and(Standpoint::counts) =>
+                    if self.parts.get(number).is_some_and(PartSeat::counts) =>
                 {
                     self.lead_in(number);
                     let wake = self.beside(wake);
@@ -201,33 +201,33 @@ impl SlotsSeat {
         failure.map_or(Ok(None), Err)
     }
 
-    /// Makes this slot the place of the seat. All others are given up in the background.
+    /// Makes the candidate lead in this slot. All other seats are given up in the background.
     fn lead_in(&mut self, number: usize) {
         let won = self.parts.remove(number);
         if let Some(part) = won.part {
             self.entrant.slot.set(part);
         }
         self.leading = Some(won);
-        let others = self.places();
+        let others = self.take_entered();
         self.leaving.begin(others);
-        self.look_out();
+        self.refresh_control();
     }
 
-    /// Takes all places with an entry, except the one that leads.
-    fn places(&mut self) -> Vec<Standpoint> {
-        let places = self.parts.drain(..).chain(self.door.take()).filter(|place| place.is_in);
-        places.map(|place| Standpoint { leads: false, ..place }).collect()
+    /// Takes all seats with an entry, except the one that leads.
+    fn take_entered(&mut self) -> Vec<PartSeat> {
+        let seats = self.parts.drain(..).chain(self.door.take()).filter(|seat| seat.is_in);
+        seats.map(|seat| PartSeat { leads: false, ..seat }).collect()
     }
 
-    fn look_out(&mut self) {
+    fn refresh_control(&mut self) {
         let Participant { store, whole, .. } = &self.entrant;
-        if let Some(asked) = self.control_watcher.look(store, whole, self.asked.version) {
+        if let Some(asked) = self.control_watcher.take_found(store, whole, self.asked.version) {
             self.asked = asked;
         }
     }
 
     async fn prove(&mut self, now: Boottime) -> Result<Standing, Error> {
-        self.look_out();
+        self.refresh_control();
         self.leaving.begin([]);
         let Some(leading) = &mut self.leading else { return Ok(lost()) };
         match leading.refresh(now).await? {
@@ -238,8 +238,8 @@ impl SlotsSeat {
             Standing::Waiting { ahead, alive, .. } => {
                 // The candidate has not led, after all.
                 self.control_watcher.end();
-                let place = self.leading.take();
-                self.leaving.begin(place);
+                let seat = self.leading.take();
+                self.leaving.begin(seat);
                 Ok(Standing::Waiting { ahead, alive, wake: awake() })
             }
             over => Ok(over),
@@ -248,8 +248,8 @@ impl SlotsSeat {
 
     /// Handles an answer at the door that shows another head. The entries in the slots are given up.
     async fn is_no_head(&mut self, standing: Standing) -> Result<Standing, Error> {
-        let places: Vec<_> = self.parts.drain(..).filter(|place| place.is_in).collect();
-        self.leaving.begin(places);
+        let seats: Vec<_> = self.parts.drain(..).filter(|seat| seat.is_in).collect();
+        self.leaving.begin(seats);
         let Standing::Waiting { ahead, alive, wake } = standing else {
             if let Some(door) = &mut self.door {
                 door.resign(None).await?;
@@ -285,14 +285,14 @@ impl SlotsSeat {
 
     async fn give_up(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         self.control_watcher.end();
-        let others = self.places();
+        let others = self.take_entered();
         self.leaving.add(self.leading.take().into_iter().chain(others));
         self.leaving.finish(last).await
     }
 
     fn noting(&mut self) -> Result<&mut Box<dyn Seat>, Error> {
-        let place = self.leading.as_mut().or(self.door.as_mut());
-        place.map(|place| &mut place.seat).ok_or_else(|| {
+        let seat = self.leading.as_mut().or(self.door.as_mut());
+        seat.map(|seat| &mut seat.seat).ok_or_else(|| {
             Error::new(ErrorKind::Unreachable, "this seat has no place: trying again helps")
         })
     }
@@ -308,7 +308,7 @@ async fn beside<T>(mut other: Wake, call: impl Future<Output = T>) -> T {
     .await
 }
 
-/// The standing of a place that does not exist.
+/// The standing of a seat without an entry.
 fn lost() -> Standing {
     Standing::Gone("our entry is gone".to_owned())
 }
@@ -342,8 +342,8 @@ impl Seat for SlotsSeat {
     }
 
     fn ticket(&self) -> Option<Ticket> {
-        let places = self.leading.iter().chain(&self.door).chain(&self.parts);
-        join_tickets(places.filter_map(Standpoint::ticket).chain(self.leaving.tickets()))
+        let seats = self.leading.iter().chain(&self.door).chain(&self.parts);
+        join_tickets(seats.filter_map(PartSeat::ticket).chain(self.leaving.tickets()))
     }
 
     fn doubt(&self) -> Option<Doubt> {

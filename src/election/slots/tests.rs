@@ -49,12 +49,12 @@ impl Ground {
 
     async fn come(&self, id: &str) -> Contender {
         let mut contender = self.open(id, false).await;
-        self.settle(&mut contender).await;
+        self.refresh_until_calm(&mut contender).await;
         contender
     }
 
     /// Refreshes as the engine does, again at once as long as that helps.
-    async fn settle(&self, contender: &mut Contender) {
+    async fn refresh_until_calm(&self, contender: &mut Contender) {
         for _ in 0..20 {
             contender.refresh(self.now()).await;
             if !contender.is_woken().await {
@@ -148,7 +148,7 @@ fn the_lowest_free_slot_goes_to_the_next_candidate() {
         assert_eq!(ground.entries().await, [vec!["a", "c"], vec!["b", "c"], vec!["c", "d"]]);
         a.seat.resign(None).await.expect("an answer");
         assert!(c.is_woken().await);
-        ground.settle(&mut c).await;
+        ground.refresh_until_calm(&mut c).await;
         assert_eq!(c.leads(now), Some(0));
         assert_eq!(ground.entries().await, [vec!["c"], vec!["b"], vec!["d"]]);
     });
@@ -177,7 +177,7 @@ fn a_candidate_that_wins_two_slots_leads_in_the_lower_alone() {
         for leader in &mut leaders {
             leader.seat.resign(None).await.expect("an answer");
         }
-        ground.settle(&mut c).await;
+        ground.refresh_until_calm(&mut c).await;
         assert_eq!(c.leads(ground.now()), Some(0));
         assert_eq!(ground.entries().await, [vec!["c"], vec![], vec![]]);
     });
@@ -197,7 +197,7 @@ fn an_error_elsewhere_hides_no_win() {
             // The first renewal is the one at the door.
             ground.sim.controls().add(Rule::new(effect).op(Op::Renew).client("d").times(1));
             let _ = poll_n_eagerly(PATIENCE, d.seat.refresh(ground.now())).await;
-            ground.settle(&mut d).await;
+            ground.refresh_until_calm(&mut d).await;
             assert_eq!(d.leads(ground.now()), Some(2), "{effect:?}");
             assert_eq!(ground.entries().await, [vec!["a"], vec!["b"], vec!["d"], vec![]]);
         });
@@ -217,10 +217,10 @@ fn a_hasty_candidate_gets_a_free_slot_or_does_not_wait() {
         b.refresh(ground.now()).await;
         assert_eq!(b.waits_behind(), Some(0));
         a.is_woken().await;
-        ground.settle(&mut b).await;
+        ground.refresh_until_calm(&mut b).await;
         assert_eq!(b.leads(ground.now()), Some(1));
         let mut c = ground.open("c", true).await;
-        ground.settle(&mut c).await;
+        ground.refresh_until_calm(&mut c).await;
         assert_eq!(c.waits_behind(), Some(1));
     });
 }
@@ -253,7 +253,7 @@ fn one_ticket_gives_up_all_that_there_is_of_a_candidate() {
             let ticket = ticket.expect("a ticket");
             redeem(&*store, &election(), &ticket).await.expect("an answer");
             assert_eq!(ground.entries().await, [vec!["a"], vec![], vec![]], "cut at {cut}");
-            ground.settle(&mut a).await;
+            ground.refresh_until_calm(&mut a).await;
             assert_eq!(a.leads(ground.now()), Some(0));
             is_over || cut > 200
         });
@@ -273,13 +273,13 @@ fn a_pause_of_all_reaches_each_slot_and_that_of_one_only_that() {
         ground.ask(&election(), &paused()).await;
         for contender in both.iter_mut().chain([&mut c]) {
             assert!(contender.is_woken().await, "{}", contender.id);
-            ground.settle(contender).await;
+            ground.refresh_until_calm(contender).await;
             assert!(is_paused(contender), "{}", contender.id);
         }
         ground.ask(&election(), &Asked::default()).await;
         ground.ask(&Ground::part(1), &paused()).await;
         for contender in both.iter_mut().chain([&mut c]) {
-            ground.settle(contender).await;
+            ground.refresh_until_calm(contender).await;
         }
         assert_eq!([is_paused(&both[0]), is_paused(&both[1]), is_paused(&c)], [false, true, false]);
     });

@@ -12,13 +12,13 @@ use crate::guard::pass::{Deed, Found, Pass};
 use crate::guard::priority::Before;
 use crate::guard::wire::FromGuardian;
 
-/// The number of processes that are reaped before the guardian looks at the time. The processes of a tree may die
+/// The number of processes that are reaped before the guardian checks the time. The processes of a tree may die
 /// faster than they are reaped.
 const MOST_REAPED: u32 = 256;
 
-/// The number of looks at what the command has left, until one finds a process. A look misses a process that ends just
-/// then, and its child, which has not come to the guardian yet.
-const MOST_LOOKS: u32 = 16;
+/// The number of passes over what the command has left, until one finds a process. A pass misses a process that ends
+/// just then, and its child, which has not come to the guardian yet.
+const MOST_PASSES: u32 = 16;
 
 impl GuardianProcess {
     pub(super) fn signal(&mut self, signal: i32, resume: bool) {
@@ -38,11 +38,11 @@ impl GuardianProcess {
         let end = clock::now() + Pass::LIMIT;
         // A pass that leaves some alone may find none for that.
         let finds_all = !matches!(deed, Deed::Signal { heard: Some(_), .. });
-        let mut looks = if fate.is_some() && finds_all { MOST_LOOKS } else { 1 };
+        let mut passes = if fate.is_some() && finds_all { MOST_PASSES } else { 1 };
         let Found { living, first, refused, .. } = loop {
             let found = self.parts.enclosure.treat_left(deed);
-            looks -= 1;
-            if found.living > 0 || looks == 0 || clock::now() >= end {
+            passes -= 1;
+            if found.living > 0 || passes == 0 || clock::now() >= end {
                 break found;
             }
         };
@@ -135,10 +135,10 @@ impl GuardianProcess {
         self.reap();
     }
 
-    /// Returns when to look at the tree again without any news, if at all.
-    pub(super) fn next_look(&self) -> Option<Boottime> {
+    /// Returns when to scan the tree again without any news, if at all.
+    pub(super) fn next_scan(&self) -> Option<Boottime> {
         let at_once = self.has_dead.then(clock::now);
-        // Each pass is followed by a look at the dead.
+        // After each pass, the guardian reaps the dead.
         let again = if self.parts.ladder.is_killing() {
             self.kill_loop.next()
         } else {

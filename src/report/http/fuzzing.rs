@@ -57,7 +57,7 @@ struct Blind;
 
 #[async_trait]
 impl ElectionWatcher for Blind {
-    async fn look(&self, _: Boottime) -> Option<StatusSnapshot> {
+    async fn snapshot(&self, _: Boottime) -> Option<StatusSnapshot> {
         None
     }
 

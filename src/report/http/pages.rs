@@ -104,7 +104,7 @@ impl Pages {
     }
 
     async fn candidate(&self) -> Response<Body> {
-        let snapshot = self.watcher.look(self.state.turned()).await;
+        let snapshot = self.watcher.snapshot(self.state.turned()).await;
         // The leadership is read last, so that a slow store does not make this candidate lead for longer.
         let present = Present::of(&self.state).among(snapshot.as_ref());
         match self.room.admit(present.json() + "\n") {

@@ -124,13 +124,13 @@ pub trait ElectionWatcher: Send + Sync {
     ///
     /// # Cancellation
     /// May be dropped at any time.
-    async fn look(&self, turned: Boottime) -> Option<StatusSnapshot>;
+    async fn snapshot(&self, turned: Boottime) -> Option<StatusSnapshot>;
 
     /// Returns the suspicion against the leader at this moment, if it is known. A call makes
-    /// [`watch`](ElectionWatcher::watch) look at the leader for some time.
+    /// [`watch`](ElectionWatcher::watch) survey the leader for some time.
     fn suspicion(&self) -> Option<Suspicion>;
 
-    /// Looks at the leader's renewals again and again. It looks only while a reader asks for the suspicion, and while
+    /// Surveys the leader's renewals again and again. It does so only while a reader asks for the suspicion, and while
     /// `state` says that this candidate is the next to lead. One observer is enough. Never returns.
     ///
     /// # Cancellation

@@ -230,7 +230,7 @@ impl<S: Seat> Candidate<S> {
                 self.is_done = true;
                 self.orders.push_back(ladder::Event::WrapperGone);
             }
-            Command::Tell(_) | Command::LookOut => {}
+            Command::Tell(_) | Command::WatchElection => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use elect_api::Candidate;
 use elect_api::ElectionName;
-use elect_simulation::queue::{self, Looks, Queue};
+use elect_simulation::queue::{self, Queue, Rounds};
 use elect_simulation::replicas::State;
 use elect_simulation::{Chance, NodeId};
 
@@ -32,8 +32,8 @@ pub trait Kind: Clone + Debug + Sync {
 /// A store with a queue of leases.
 #[derive(Clone, Debug)]
 pub struct InQueue {
-    /// The time between two looks for leases that are over.
-    pub looks_every: Duration,
+    /// The time between two rounds in which the store ends leases.
+    pub expires_every: Duration,
     /// The way in which the store proves leases.
     pub proof: Proof,
 }
@@ -43,8 +43,8 @@ impl Kind for InQueue {
     type State = Leased;
 
     fn state(&self, chance: &mut Chance) -> Leased {
-        let first = chance.between(Duration::ZERO, self.looks_every);
-        Leased(Queue::new(Looks { every: self.looks_every, first }))
+        let first = chance.between(Duration::ZERO, self.expires_every);
+        Leased(Queue::new(Rounds { every: self.expires_every, first }))
     }
 
     fn seat(&self, candidate: Candidate, setup: &Setup, nonce: u64) -> QueueSeat {

@@ -167,7 +167,7 @@ impl RecordSeat {
         }
     }
 
-    fn look_at_wake(&mut self) {
+    fn poll_wake(&mut self) {
         self.is_woken |= poll(&mut self.wake).is_some();
     }
 }
@@ -209,7 +209,7 @@ impl Seat for RecordSeat {
     fn hear(&mut self, _now: Boottime, call: u32, reply: Reply) -> Option<Result<Heard, Error>> {
         self.desk.post().answers.insert(call, reply);
         let outcome = self.outcome();
-        self.look_at_wake();
+        self.poll_wake();
         // An answer that no future took is dropped.
         self.desk.post().answers.remove(&call);
         outcome
@@ -237,7 +237,7 @@ impl Seat for RecordSeat {
 
     fn post(&mut self) -> Vec<Asked<Ask>> {
         // A poll sends the request of the next watch.
-        self.look_at_wake();
+        self.poll_wake();
         let mut out = std::mem::take(&mut self.desk.post().out);
         out.append(&mut self.errand_desk.post().out);
         out

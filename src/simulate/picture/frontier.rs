@@ -90,7 +90,7 @@ impl Frontier {
         put_times(&mut canvas, &times, gutter, columns, shape);
         canvas.fold(&self.legend(&times), 0);
         if let Some(advised) = self.points.iter().find(|point| point.is_advised) {
-            canvas.fold(&format!("{} advised: {}", look(true, shape).0, advised.label), 0);
+            canvas.fold(&format!("{} advised: {}", symbol(true, shape).0, advised.label), 0);
         }
         canvas.render()
     }
@@ -106,7 +106,7 @@ impl Frontier {
         seen.sort_by_key(|point| point.is_advised);
         for point in &seen {
             let (row, column) = place(point);
-            let (sign, style) = look(point.is_advised, shape);
+            let (sign, style) = symbol(point.is_advised, shape);
             canvas.put(row, column, sign, style);
         }
         for point in seen.iter().rev() {
@@ -119,7 +119,7 @@ impl Frontier {
             let edge = Some(column + 2)
                 .filter(|at| at + length == shape.width && canvas.is_free(row, at - 1, length + 1));
             if let Some(at) = right.or(edge).or(left) {
-                canvas.put(row, at, &label, look(point.is_advised, shape).1);
+                canvas.put(row, at, &label, symbol(point.is_advised, shape).1);
             }
         }
     }
@@ -194,7 +194,7 @@ fn rate(value: f64) -> String {
 }
 
 /// Returns the sign of a point, and the style of the sign and of its label.
-fn look(is_advised: bool, shape: Shape) -> (&'static str, Style) {
+fn symbol(is_advised: bool, shape: Shape) -> (&'static str, Style) {
     let [advised, other] = if shape.is_unicode { ["◆", "○"] } else { ["@", "o"] };
     if is_advised { (advised, AnsiColor::Green.on_default().bold()) } else { (other, PLAIN) }
 }

@@ -54,8 +54,8 @@ pub fn leases(
         replicas.heartbeat *= CALM;
     }
     let queue = |usual, proof| {
-        let looks_every = network.tick.unwrap_or(Duration::from_millis(usual));
-        let (kind, setup) = (InQueue { looks_every, proof }, setup.clone());
+        let expires_every = network.tick.unwrap_or(Duration::from_millis(usual));
+        let (kind, setup) = (InQueue { expires_every, proof }, setup.clone());
         Box::new(Leases { kind, setup, replicas })
     };
     let election: Box<dyn Election> = match kind {

@@ -10,7 +10,7 @@ use super::one_way;
 use crate::simulate::args::{Between, FaultArgs, NodeName, RoundTrip, Sides, Timed, What, When};
 
 /// The time by which an undisturbed election has a leader.
-const SETTLED: Duration = Duration::from_secs(20);
+const FIRST_LEADER: Duration = Duration::from_secs(20);
 /// The number of leases for which a run goes on after the last fault.
 const LEASES_AFTER: u32 = 4;
 /// The greatest length of a run: an hour.
@@ -112,7 +112,7 @@ impl Cast {
         shift: Duration,
     ) -> anyhow::Result<Scenario> {
         let script = self.script(faults)?;
-        let last = script.iter().map(|(at, _)| *at).max().unwrap_or_default().max(SETTLED);
+        let last = script.iter().map(|(at, _)| *at).max().unwrap_or_default().max(FIRST_LEADER);
         let end = length.unwrap_or(last + ttl * LEASES_AFTER + shift);
         ensure!(end <= LONGEST, "a run of {end:?} is too long: take at most an hour");
         ensure!(

@@ -35,7 +35,7 @@ pub(crate) struct EtcdSeat {
     /// The TTL to ask for, in seconds.
     ttl: i64,
     leases: Arc<Leases>,
-    /// The mark of the present or the next entry, and its lease: settled on first use.
+    /// The mark of the present or the next entry, and its lease: chosen on first use.
     place: OnceLock<(Mark, Arc<Lease>)>,
     /// A request for the entry was sent at least once, and had no answer.
     may_come: bool,

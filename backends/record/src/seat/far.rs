@@ -1,5 +1,5 @@
 //! A waiter with many others before it, which usually makes no list. A thousand waiters that each list a thousand
-//! documents at each look are too much for a store.
+//! documents at each poll are too much for a store.
 //!
 //! Once in a lease such a waiter renews its own document, at the version that it knows, and reads one other document.
 //! It alternates between the document of the waiter right before it and the record, for requests of people. Between
@@ -28,7 +28,7 @@ use crate::{Record, Waiter};
 const LIST_EVERY: u32 = 20;
 /// The greatest number before a waiter that lists when no candidate seems to lead, and that wakes when the control cell
 /// is written. Where each change costs the store something for each candidate that watches, waiters with more before
-/// them watch nothing. They look at the record instead, more often if fewer are before them.
+/// them watch nothing. They read the record instead, more often if fewer are before them.
 const WATCHFUL: usize = CLOSE;
 
 /// The knowledge of such a waiter.
@@ -39,9 +39,9 @@ pub(super) struct Far {
     /// The nonce of the waiter right before it.
     before: u64,
     listed: Boottime,
-    /// The time of the last refresh, and of the last look at the record.
+    /// The time of the last refresh, and of the last read of the record.
     asked: Boottime,
-    looked: Boottime,
+    record_read: Boottime,
     /// The time at which it next renews its document and reads one.
     due: Boottime,
     /// Whether the next document to read is the record.
@@ -73,10 +73,10 @@ impl Far {
         leader.is_some_and(|nonce| self.close.contains(&nonce))
     }
 
-    /// Whether it watches nothing, and it is time for a look at the record.
-    fn looks(&self, now: Boottime, ttl: Duration) -> bool {
+    /// Whether it watches nothing, and it is time to read the record.
+    fn is_record_due(&self, now: Boottime, ttl: Duration) -> bool {
         let ahead = u32::try_from(self.ahead / WATCHFUL).unwrap_or(u32::MAX);
-        self.watch.is_none() && now.since(self.looked) >= (ttl / 6).saturating_mul(ahead)
+        self.watch.is_none() && now.since(self.record_read) >= (ttl / 6).saturating_mul(ahead)
     }
 }
 
@@ -89,11 +89,11 @@ impl RecordSeat {
         position: &Position,
         (ahead, alive): (usize, bool),
     ) -> Option<Standing> {
-        let is_settled = alive && position.is_listed && !self.may_have_to_act(ahead);
+        let is_steady = alive && position.is_listed && !self.may_have_to_act(ahead);
         let is_idle = matches!(self.state, State::Out) && self.waiter.is_some();
         let (before, version) = position.before?;
         let is_doubtful = self.is_alarmed && !self.line.lives(before);
-        if position.ahead < NEAR || !is_settled || !is_idle || is_doubtful {
+        if position.ahead < NEAR || !is_steady || !is_idle || is_doubtful {
             return None;
         }
         self.is_alarmed = false;
@@ -105,7 +105,7 @@ impl RecordSeat {
         let asking = is_close.then(|| {
             DocumentWatch::new(election.watch_requests(known.version, self.control.version))
         });
-        let (listed, asked, looked, reads_record) = (now, now, now, false);
+        let (listed, asked, record_read, reads_record) = (now, now, now, false);
         let close = if watches { Vec::new() } else { position.close.clone() };
         let far = Far {
             ahead,
@@ -113,7 +113,7 @@ impl RecordSeat {
             before,
             listed,
             asked,
-            looked,
+            record_read,
             due,
             reads_record,
             watch,
@@ -134,8 +134,10 @@ impl RecordSeat {
         if !is_asked_in_turn || !is_new || far.has_told() {
             return Ok(None);
         }
-        let (is_due, looks) = (far.due <= now, far.looks(now, ttl));
-        if is_due && !self.look_around(now).await? || looks && !self.look_at_record(now).await? {
+        let (is_due, is_record_due) = (far.due <= now, far.is_record_due(now, ttl));
+        if is_due && !self.renew_and_check_one(now).await?
+            || is_record_due && !self.check_record(now).await?
+        {
             return Ok(None);
         }
         let Some(far) = &mut self.far else { return Ok(None) };
@@ -154,28 +156,28 @@ impl RecordSeat {
     }
 
     /// Reads the record. Returns false if a list is needed.
-    async fn look_at_record(&mut self, now: Boottime) -> Result<bool, Error> {
-        let known = self.election.record(Purpose::Look).await?;
+    async fn check_record(&mut self, now: Boottime) -> Result<bool, Error> {
+        let known = self.election.record(Purpose::Poll).await?;
         self.control = known.record.cell(Cell::Control);
         self.is_vacant(now, &known);
         let Some(far) = &mut self.far else { return Ok(false) };
-        far.looked = now;
+        far.record_read = now;
         let (ahead, is_close) = (far.ahead, far.has_come_close(&known.record));
         Ok(!is_close && !self.may_have_to_act(ahead))
     }
 
     /// Renews this candidate's waiter and reads one document. Returns false if a list is needed.
-    async fn look_around(&mut self, now: Boottime) -> Result<bool, Error> {
+    async fn renew_and_check_one(&mut self, now: Boottime) -> Result<bool, Error> {
         let Some(Far { before, reads_record, .. }) = self.far else { return Ok(false) };
         if !self.renew_waiter(now).await? {
             return Ok(false);
         }
         if reads_record {
-            if !self.look_at_record(now).await? {
+            if !self.check_record(now).await? {
                 return Ok(false);
             }
         } else {
-            let found = self.election.waiter(before, Purpose::Look).await?;
+            let found = self.election.waiter(before, Purpose::Poll).await?;
             let Some((version, waiter)) = found.filter(|(_, waiter)| !has_near_behind(waiter))
             else {
                 return Ok(false);
@@ -200,7 +202,7 @@ impl RecordSeat {
     }
 }
 
-/// Returns whether the waiter behind this one is so near the front that it looks each time.
+/// Returns whether the waiter behind this one is so near the front that it polls each time.
 fn has_near_behind(waiter: &Waiter) -> bool {
     let near = u64::try_from(NEAR).unwrap_or(u64::MAX);
     waiter.ahead.is_some_and(|ahead| ahead.saturating_add(1) < near)

@@ -2,7 +2,7 @@
 //!
 //! A refresh depends on the state of the seat:
 //!
-//! - `Out` or `Trying`: `contend` looks at the election. It settles an earlier write whose outcome is unknown, keeps
+//! - `Out` or `Trying`: `contend` lists the election. It resolves an earlier write whose outcome is unknown, keeps
 //!   the candidate's waiter, and takes a vacant record once the candidate's turn has come.
 //! - `Leading`: `renew` raises the beat in the record.
 //! - `Gone`: the seat reports the loss until the candidate resigns.
@@ -72,11 +72,11 @@ pub(crate) struct RecordSeat {
     is_alarmed: bool,
     /// The last time at which this candidate, as the leader, looked for dead waiters.
     swept: Boottime,
-    /// The token of the last leader, and the first look since then that found the record vacant.
+    /// The token of the last leader, and the first poll since then that found the record vacant.
     vacant_since: Option<(u64, Boottime)>,
     /// How often in a row another write came before this candidate's winning one.
     overtaken: u32,
-    /// The number of waiters before this one, and the first look that found this number.
+    /// The number of waiters before this one, and the first poll that found this number.
     place: Option<(usize, Boottime)>,
     control: Versioned,
 }
@@ -138,8 +138,8 @@ impl RecordSeat {
         (self.far, self.due, self.next) = (None, None, None);
     }
 
-    async fn look(&mut self) -> Result<(Known, Vec<Listed>), Error> {
-        let Listing { record, waiters, .. } = self.election.look(Purpose::Look).await?;
+    async fn list(&mut self) -> Result<(Known, Vec<Listed>), Error> {
+        let Listing { record, waiters, .. } = self.election.list(Purpose::Poll).await?;
         let (version, record) = record.unwrap_or_default();
         let known = Known { version, record };
         self.control = known.record.cell(Cell::Control);
@@ -227,23 +227,23 @@ impl RecordSeat {
             return Ok(standing);
         }
         (self.far, self.next) = (None, None);
-        let (known, waiters) = self.look().await?;
+        let (known, waiters) = self.list().await?;
         if known.record.is_held_by_candidate(self.nonce, &self.candidate.id) {
             // The write of this seat happened, though its reply was lost.
             self.state = State::Leading { known: Box::new(known), has_begun: false };
             return self.renew(now).await;
         }
-        if let Some(standing) = self.settle(&known).await? {
+        if let Some(standing) = self.resolve_attempt(&known).await? {
             return Ok(standing);
         }
-        let position = self.line.look(now, &known.record, &waiters, self.nonce);
+        let position = self.line.locate(now, &known.record, &waiters, self.nonce);
         let is_vacant = self.is_vacant(now, &known);
         if self.election.queues() {
             let kept = self.keep_waiting(now, &waiters, &position, is_vacant).await?;
             if matches!(kept, Kept::Removed) {
                 // The guardian must see the new ticket before the next entry exists.
                 self.vacate(None).await?;
-                // A list may leave the waiter out, as its label is lost. Without this, each look would leave one
+                // A list may leave the waiter out, as its label is lost. Without this, each poll would leave one
                 // behind.
                 self.election.remove_waiter(self.nonce, Purpose::Enter).await?;
                 self.start_over();
@@ -268,8 +268,8 @@ impl RecordSeat {
         }
     }
 
-    /// Settles a write with an unknown outcome, if the record does not name this candidate as its holder.
-    async fn settle(&mut self, known: &Known) -> Result<Option<Standing>, Error> {
+    /// Resolves a write with an unknown outcome, if the record does not name this candidate as its holder.
+    async fn resolve_attempt(&mut self, known: &Known) -> Result<Option<Standing>, Error> {
         let State::Trying { version, token } = self.state else { return Ok(None) };
         if is_off(Guard::Ambiguity) {
             self.state = State::Out;

@@ -16,7 +16,7 @@ impl RecordSeat {
         let Some((_, before)) = fresh.filter(|_| matches!(self.state, State::Out)) else {
             return Ok(None);
         };
-        let known = self.election.record(Purpose::Look).await?;
+        let known = self.election.record(Purpose::Poll).await?;
         let (is_waiting, counts) = (known.record.counts(self.nonce), |it| known.record.counts(it));
         if !is_waiting || before.is_some_and(counts) {
             return Ok(None);

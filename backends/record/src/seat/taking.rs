@@ -12,7 +12,7 @@ use crate::line::Position;
 use crate::table::LONGEST_LEASE;
 use crate::{Holder, Record};
 
-/// How often a candidate that was overtaken looks again at once. A store that goes on saying so is not well.
+/// How often a candidate that was overtaken polls again at once. A store that goes on saying so is not well.
 const MOST_OVERTAKEN: u32 = 4;
 
 /// How far a token is ahead of the clock if the store may have lost the newest tokens: a day of microseconds. Tokens
@@ -35,8 +35,8 @@ impl RecordSeat {
             held = Some((mark, LONGEST_LEASE));
         }
         let is_vacant = held.is_none_or(|(mark, ttl)| {
-            // A gap between two looks counts only up to this limit, because a suspended machine may not know how long
-            // it slept. The candidate looks six times in a lease of its own. The mark also changes when the record
+            // A gap between two polls counts only up to this limit, because a suspended machine may not know how long
+            // it slept. The candidate polls six times in a lease of its own. The mark also changes when the record
             // disappears, as the lease may have been renewed once more just before that.
             let mark = (mark, is_there, doubt.clone());
             self.holder.is_over(now, mark, ttl, (ttl / 3).max(self.ttl / 5))
@@ -113,12 +113,12 @@ impl RecordSeat {
                 self.overtaken = 0;
                 self.lead(now, Known { version, record: claim }).await
             }
-            // An earlier copy of this swap may have come in between: the next look tells.
+            // An earlier copy of this swap may have come in between: the next poll tells.
             Swapped::No => Ok(self.overtaken(now, &known, position)),
         }
     }
 
-    /// The standing after another writer was faster, who may have written something else than a lease. The next look
+    /// The standing after another writer was faster, who may have written something else than a lease. The next poll
     /// comes at once, unless that happens again and again.
     fn overtaken(&mut self, now: Boottime, known: &Known, position: &Position) -> Standing {
         if self.overtaken >= MOST_OVERTAKEN {

@@ -12,7 +12,7 @@ use crate::guards::{Guard, is_off};
 use crate::line::{CLOSE, Position};
 use crate::{Listed, Waiter};
 
-/// The number of waiters that renew at each look. The others renew once in a lease.
+/// The number of waiters that renew at each poll. The others renew once in a lease.
 pub(super) const NEAR: usize = 3;
 /// How long the waiters of the others count, in leases.
 const FAR_TTL: u32 = 4;
@@ -43,16 +43,16 @@ impl RecordSeat {
         }
         // Set before the call. So a call without an answer costs one renewal, and not the next one as well.
         self.swept = now;
-        let listing = self.election.look(Purpose::Look).await;
+        let listing = self.election.list(Purpose::Poll).await;
         let Ok(Listing { record: Some((_, record)), waiters, .. }) = listing else { return };
-        let position = self.line.look(now, &record, &waiters, self.nonce);
+        let position = self.line.locate(now, &record, &waiters, self.nonce);
         let _ = self.remove_dead(&position).await;
     }
 
     pub(super) async fn remove_dead(&self, position: &Position) -> Result<(), Error> {
         for (nonce, version) in &position.dead {
             let (election, name) = (&self.election, Name::Waiter(*nonce));
-            election.documents.remove(&election.name, name, *version, Purpose::Look).await?;
+            election.documents.remove(&election.name, name, *version, Purpose::Poll).await?;
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ impl RecordSeat {
             }
             (Some(Listed { version, waiter, .. }), ours) => {
                 let is_near = position.ahead < NEAR;
-                // A look out of turn, such as the one after the entry, renews nothing.
+                // A poll out of turn, such as the one after the entry, renews nothing.
                 let pause = if is_near { self.ttl / 12 } else { self.ttl };
                 let is_due = ours.as_ref().is_none_or(|OwnWaiter { waiter, renewed, .. }| {
                     let is_true = ttl == waiter.ttl && (!is_near || ahead == waiter.ahead);
@@ -140,7 +140,7 @@ impl RecordSeat {
     /// Returns whether the candidate's waiter is there as it was written last.
     pub(super) async fn has_its_waiter(&self) -> Result<bool, Error> {
         let Some(ours) = &self.waiter else { return Ok(false) };
-        let found = self.election.waiter(self.nonce, Purpose::Look).await?;
+        let found = self.election.waiter(self.nonce, Purpose::Poll).await?;
         Ok(found.is_some_and(|(version, _)| version == ours.version))
     }
 

@@ -16,7 +16,7 @@ use crate::{
     Document, Documents, IsNews, Listed, Listing, Name, Purpose, Record, Removed, Stored, Swapped,
 };
 
-/// The first pause after a wake without news, where candidates look again and again. The connection of a leader that
+/// The first pause after a wake without news, where candidates poll. The connection of a leader that
 /// dies ends a moment before its guardian gives the lease up.
 const PAUSE_AFTER_WAKE: Duration = Duration::from_millis(25);
 /// The time after which a new leader first asks for notices. Short commands end before. The leader may learn of a
@@ -44,7 +44,7 @@ impl<T: Table> TableDocuments<T> {
     }
 
     /// Reads a row.
-    async fn look(
+    async fn read_row(
         &self,
         election: &ElectionName,
         name: Name,
@@ -66,7 +66,7 @@ impl<T: Table> TableDocuments<T> {
 
     /// The document in the newest state of its row, with the doubt that the epoch throws on it.
     async fn document(&self, election: &ElectionName, name: Name) -> Result<Option<Stored>, Error> {
-        let (stored, seen) = self.look(election, name).await?;
+        let (stored, seen) = self.read_row(election, name).await?;
         match stored {
             Some(stored) => Ok(Some(doubted(stored, &seen.epoch))),
             None if name == Name::Record && !seen.epoch.name.is_empty() => {
@@ -91,7 +91,7 @@ impl<T: Table> TableDocuments<T> {
         match (last, name) {
             (Some(seen), _) => Ok(Some(seen)),
             // The waiters of others are not remembered, and have nothing to do with the lease.
-            (None, Name::Waiter(_)) => Ok(Some(self.look(election, name).await?.1)),
+            (None, Name::Waiter(_)) => Ok(Some(self.read_row(election, name).await?.1)),
             (None, _) => Ok(None),
         }
     }
@@ -117,14 +117,14 @@ impl<T: Table> TableDocuments<T> {
         }
     }
 
-    /// Looks at a range again and again, as often as the table's notices or the pauses say, until a look shows news.
+    /// Checks a range again and again, as often as the table's notices or the pauses say, until a check shows news.
     /// The pauses grow from the `first`. The renewals of others are no news, so pauses grow in spite of them.
     async fn watch<'n, F>(
         &self,
         range: Range<'_>,
         first: Duration,
         notice: impl Fn() -> Notice<'n> + Send,
-        mut look: impl FnMut() -> F + Send,
+        mut check: impl FnMut() -> F + Send,
     ) -> Result<(), Error>
     where
         F: Future<Output = Result<bool, Error>> + Send,
@@ -132,17 +132,17 @@ impl<T: Table> TableDocuments<T> {
         let mut pause = first;
         let mut wake = notice();
         loop {
-            let mut look = pin!(look());
-            // The notices are asked for before the look, so that no change between the look and the wait is missed.
+            let mut check = pin!(check());
+            // The notices are asked for before the check, so that no change between the check and the wait is missed.
             let mut told = None;
-            let looked = loop {
+            let is_news = loop {
                 tokio::select! {
                     biased;
                     outcome = &mut wake, if told.is_none() => told = Some(outcome),
-                    looked = &mut look => break looked?,
+                    is_news = &mut check => break is_news?,
                 }
             };
-            if looked {
+            if is_news {
                 return Ok(());
             }
             // A table need not tell of renewals, which surveys show.
@@ -166,7 +166,7 @@ impl<T: Table> TableDocuments<T> {
     }
 
     /// Watches a document from a version on, by these notices, of which `is_of` picks the mark. What was read since the
-    /// last notice is not read again. If no notices come, a watch `is_lazy` if it may look seldom.
+    /// last notice is not read again. If no notices come, a watch `is_lazy` if it may poll seldom.
     async fn wait_for<'n>(
         &self,
         (election, name, version): (&ElectionName, Name, u64),
@@ -192,7 +192,7 @@ impl<T: Table> TableDocuments<T> {
             tokio::time::sleep(DELAY).await;
         }
         let state = Mutex::new((version, is_news));
-        let look = || async {
+        let check = || async {
             let (seen, heard) = (self.with(last), heard());
             let version = state.lock().unwrap_or_else(PoisonError::into_inner).0;
             let seen = seen.filter(|seen| seen.version == version);
@@ -210,7 +210,7 @@ impl<T: Table> TableDocuments<T> {
             let document = found.as_ref().filter(|_| newest > 0).map(|stored| &stored.document);
             Ok(is_news(name, document))
         };
-        self.watch(Range::Row(key(election, &key_of)), first, notice, look).await
+        self.watch(Range::Row(key(election, &key_of)), first, notice, check).await
     }
 
     /// The record and the waiters, with the version of each document.
@@ -367,7 +367,7 @@ impl<T: Table> Documents for TableDocuments<T> {
     }
 
     fn wakes_all(&self) -> bool {
-        // Looks again and again cost more than notices do.
+        // Polls cost more than notices do.
         self.table.wakes_all() || !self.table.tells()
     }
 
@@ -426,7 +426,7 @@ impl<T: Table> Documents for TableDocuments<T> {
         let listing = self.with(|known| known.listings.get(election).cloned());
         let known = listing.filter(|(number, _)| *number == revision);
         let state = Mutex::new((known.unwrap_or_default().1, is_news));
-        let look = || async {
+        let check = || async {
             let (listing, versions) = self.listing(election).await?;
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             let (before, is_news) = &mut *state;
@@ -447,7 +447,7 @@ impl<T: Table> Documents for TableDocuments<T> {
             Ok(is_enough)
         };
         let range = Range::Candidates(election.as_str());
-        self.watch(range, self.pauses.first, || self.table.changed(range), look).await
+        self.watch(range, self.pauses.first, || self.table.changed(range), check).await
     }
 
     async fn prepare(&self) -> Result<(), Error> {

@@ -70,7 +70,7 @@ pub trait Table: Send + Sync {
     /// Whether the store may lose writes that it has acknowledged. If so, [`Epoch::name`] changes with each loss.
     fn may_lose(&self) -> bool;
 
-    /// Whether [`Table::changed`] tells of changes. If not, candidates look again and again.
+    /// Whether [`Table::changed`] tells of changes. If not, candidates poll.
     fn tells(&self) -> bool {
         false
     }
@@ -126,7 +126,7 @@ pub trait Table: Send + Sync {
 
     /// Returns when the leader of an election may have given its place up, or lost its connection. Only a candidate
     /// calls this that does not lead, and has no waiter before it. A table that does not [tell](Table::tells) may miss
-    /// any change here, and may return without one, though not again and again: the candidate looks beside this call.
+    /// any change here, and may return without one, though not again and again: the candidate polls beside this call.
     ///
     /// # Errors
     /// As [`Table::changed`].

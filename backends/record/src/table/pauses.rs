@@ -1,24 +1,24 @@
-//! How often candidates look at rows of a table that does not tell of changes, and what they pay for it.
+//! How often candidates poll rows of a table that does not tell of changes, and what they pay for it.
 
 use std::time::Duration;
 
 use elect_api::{Cadence, Finding, Lease, Order, Price, Profile};
 
-/// The pauses between two looks.
+/// The pauses between two polls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pauses {
     /// The first one, at a row that may change. The others grow from it.
     pub(super) first: Duration,
     /// The longest one.
     pub(super) longest: Duration,
-    /// The pause before each look at a row of one's own, and before each look for requests.
+    /// The pause before each poll of a row of one's own, and before each poll for requests.
     pub(super) lazy: Duration,
-    /// Whether each look is paid for.
+    /// Whether each poll is paid for.
     pub(super) is_billed: bool,
 }
 
 /// With 4 s, the next candidate would follow the leader of a lease of 60 s after 2.4 s in the mean, and not after
-/// 0.8 s. With leases of 15 s, refreshes come before the pauses are so long. They come before a lazy look as well, and
+/// 0.8 s. With leases of 15 s, refreshes come before the pauses are so long. They come before a lazy poll as well, and
 /// show the change first, as a rule.
 const FREE: Pauses = Pauses {
     first: Duration::from_millis(250),
@@ -26,7 +26,7 @@ const FREE: Pauses = Pauses {
     lazy: Duration::from_secs(4),
     is_billed: false,
 };
-/// Where each look is paid for. With the usual lease of 60 s, refreshes still come before a lazy look.
+/// Where each poll is paid for. With the usual lease of 60 s, refreshes still come before a lazy poll.
 const BILLED: Pauses = Pauses {
     first: Duration::from_secs(2),
     longest: Duration::from_secs(4),
@@ -70,7 +70,7 @@ impl Bill {
         let renewals = month / interval.as_secs_f64();
         // In a queue, each candidate renews an entry.
         let queued = if order == Order::Queue { f64::from(waiters) + 1.0 } else { 1.0 };
-        let mut reads = renewals * f64::from(looks(interval) * waiters);
+        let mut reads = renewals * f64::from(reads_per_refresh(interval) * waiters);
         if order == Order::Queue {
             // As counted at a server: some refreshes read the whole queue.
             reads += renewals * f64::from(waiters) * 0.75;
@@ -81,15 +81,15 @@ impl Bill {
     }
 }
 
-/// The looks of a waiting candidate from one refresh to the next, with the refresh.
-fn looks(interval: Duration) -> u32 {
-    let (mut at, mut pause, mut looks) = (BILLED.first, BILLED.first, 1);
+/// The number of reads of a waiting candidate from one refresh to the next, with the refresh.
+fn reads_per_refresh(interval: Duration) -> u32 {
+    let (mut at, mut pause, mut reads) = (BILLED.first, BILLED.first, 1);
     while at < interval {
         at += pause;
         pause = (pause * 2).min(BILLED.longest);
-        looks += 1;
+        reads += 1;
     }
-    looks
+    reads
 }
 
 /// Returns a note of what a leader and two waiting candidates cost in a month, if the store bills requests.

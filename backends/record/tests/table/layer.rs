@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::bench::Stallable;
 
-const LOOK: Purpose = Purpose::Look;
+const POLL: Purpose = Purpose::Poll;
 
 type Layer = TableDocuments<Stallable>;
 
@@ -55,9 +55,9 @@ fn holder() -> Holder {
 
 /// Writes a document in place of the newest version. Returns its version.
 async fn write(layer: &Layer, name: Name, document: &Document) -> u64 {
-    let found = layer.read(&election(), name, LOOK).await.expect("an answer");
+    let found = layer.read(&election(), name, POLL).await.expect("an answer");
     let version = found.map_or(0, |found| found.version);
-    match layer.swap(&election(), name, version, document, LOOK).await.expect("an answer") {
+    match layer.swap(&election(), name, version, document, POLL).await.expect("an answer") {
         Swapped::Yes(version) => version,
         Swapped::No => panic!("another version than was read"),
     }
@@ -186,7 +186,7 @@ fn a_write_says_whether_its_writer_leads() {
             (&held, Purpose::Enter, Some(true)),
             (&free, Purpose::Redeem, Some(false)),
         ] {
-            layer.read(&election(), Name::Record, LOOK).await.expect("an answer");
+            layer.read(&election(), Name::Record, POLL).await.expect("an answer");
             let record = Record { holder: holder.clone(), ..Record::default() };
             let (name, document) = (election(), Document::Record(record));
             let swapped = layer.swap(&name, Name::Record, version, &document, purpose).await;
@@ -258,7 +258,7 @@ fn a_row_that_was_read_since_the_last_notice_is_not_read_again() {
         let (ours, theirs) = (Layer::new(table.clone()), Layer::new(table.clone()));
         let (name, document) = (election(), Document::Record(Record::default()));
         write(&theirs, Name::Record, &document).await;
-        let found = ours.read(&name, Name::Record, LOOK).await.expect("an answer");
+        let found = ours.read(&name, Name::Record, POLL).await.expect("an answer");
         let version = found.expect("a record").version;
         let before = table.reads.load(Ordering::Relaxed);
         let [mut is_news, mut is_news_too] = [|_, _: Option<&Document>| true; 2];
@@ -292,7 +292,7 @@ fn a_row_of_its_own_is_read_seldom() {
         timeout(Duration::from_secs(5), wait).await.expect("in time").expect("news");
         // A write that was overtaken shows that the row is another's.
         let document = Document::Record(Record::default());
-        let overtaken = ours.swap(&name, Name::Record, version, &document, LOOK).await;
+        let overtaken = ours.swap(&name, Name::Record, version, &document, POLL).await;
         assert_eq!(overtaken.expect("an answer"), Swapped::No);
         let wait = ours.wait(&name, Name::Record, version, &mut is_news);
         timeout(Duration::from_secs(60), wait).await.expect("in time").expect("news");
@@ -311,16 +311,16 @@ fn a_write_replaces_the_version_only_that_it_expects() {
         {
             let old = write(&ours, of, &document).await;
             let new = write(&theirs, of, &document).await;
-            ours.read(&name, of, LOOK).await.expect("an answer");
+            ours.read(&name, of, POLL).await.expect("an answer");
             for version in [0, old] {
-                let swapped = ours.swap(&name, of, version, &document, LOOK).await;
+                let swapped = ours.swap(&name, of, version, &document, POLL).await;
                 assert_eq!(swapped.expect("an answer"), Swapped::No);
-                ours.read(&name, of, LOOK).await.expect("an answer");
+                ours.read(&name, of, POLL).await.expect("an answer");
             }
-            let gone = ours.remove(&name, of, old, LOOK).await;
+            let gone = ours.remove(&name, of, old, POLL).await;
             assert_eq!(gone.expect("an answer"), Removed::No);
-            ours.read(&name, of, LOOK).await.expect("an answer");
-            let gone = ours.remove(&name, of, new, LOOK).await;
+            ours.read(&name, of, POLL).await.expect("an answer");
+            let gone = ours.remove(&name, of, new, POLL).await;
             assert_eq!(gone.expect("an answer"), Removed::Yes);
         }
     });
@@ -334,7 +334,7 @@ fn what_a_writer_knows_is_of_the_epoch_in_which_it_writes() {
         let layer = Layer::new(Stallable { table: memory.clone(), ..Stallable::default() });
         let name = election();
         let read = async || {
-            let found = layer.read(&name, Name::Record, LOOK).await.expect("an answer");
+            let found = layer.read(&name, Name::Record, POLL).await.expect("an answer");
             let Some(Stored { version, document: Document::Record(record) }) = found else {
                 panic!("no record")
             };
@@ -342,7 +342,7 @@ fn what_a_writer_knows_is_of_the_epoch_in_which_it_writes() {
         };
         let swap = async |version, record: &Record| {
             let document = Document::Record(record.clone());
-            layer.swap(&name, Name::Record, version, &document, LOOK).await.expect("an answer")
+            layer.swap(&name, Name::Record, version, &document, POLL).await.expect("an answer")
         };
         let (_, known) = read().await;
         assert!(matches!(swap(0, &known).await, Swapped::Yes(_)));
@@ -366,7 +366,7 @@ fn a_survey_hears_of_rows_that_are_gone() {
             let version = write(&theirs, Name::Waiter(7), &waiter()).await;
             let name = election();
             let listing = ours.list(&name, Purpose::Survey).await.expect("a list");
-            let gone = theirs.remove(&name, Name::Waiter(7), version, LOOK).await;
+            let gone = theirs.remove(&name, Name::Waiter(7), version, POLL).await;
             assert_eq!(gone.expect("an answer"), Removed::Yes);
             let mut is_news =
                 |changed, found: Option<&Document>| changed == Name::Waiter(7) && found.is_none();
@@ -457,7 +457,7 @@ fn versions_rise_over_all_documents_of_an_election() {
         let head = format!(r#"{{"layout":1,"version":{last},"salt":1,"token":1}}"#);
         put(&table.table, Key::LEADER, Body::split(&head)).await;
         let layer = Layer::new(table);
-        layer.list(&election(), LOOK).await.expect("a list");
+        layer.list(&election(), POLL).await.expect("a list");
         for number in 1..50 {
             let name = if number % 3 == 0 { Name::Record } else { Name::Waiter(number) };
             let record = Document::Record(Record::default());
@@ -486,8 +486,8 @@ fn damaged_rows_and_other_layouts_are_refused_and_named() {
         ] {
             put(&table.table, Key::LEADER, damaged).await;
             for error in [
-                layer.read(&election, Name::Record, LOOK).await.err(),
-                layer.list(&election, LOOK).await.err(),
+                layer.read(&election, Name::Record, POLL).await.err(),
+                layer.list(&election, POLL).await.err(),
             ] {
                 let error = error.expect("refused");
                 assert_eq!(error.kind(), ErrorKind::Unfit);
@@ -498,11 +498,11 @@ fn damaged_rows_and_other_layouts_are_refused_and_named() {
         put(&table.table, Key::LEADER, body(good, "")).await;
         put(&table.table, "waiter-0000000000000002", body(newer, "")).await;
         put(&table.table, "unknown", body("", "")).await;
-        let listing = layer.list(&election, LOOK).await.expect("a list");
+        let listing = layer.list(&election, POLL).await.expect("a list");
         assert_eq!(listing.record.expect("a record").1.token, 1);
         assert_eq!(listing.waiters.len(), 1, "a damaged waiter does not count");
         put(&table.table, Key::DATA, body(good, "{")).await;
-        let data = layer.read(&election, Name::Data, LOOK).await.expect("an answer");
+        let data = layer.read(&election, Name::Data, POLL).await.expect("an answer");
         let Some(Document::Data(data)) = data.map(|data| data.document) else { panic!("no data") };
         assert!(data.damage.expect("damage").contains("data"));
         // A store that keeps one value for a row.

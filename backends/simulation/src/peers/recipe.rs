@@ -68,9 +68,9 @@ impl State {
         }
     }
 
-    const fn look(&self) -> Ask {
+    const fn recheck(&self) -> Ask {
         match self {
-            Self::Queue(_) => Queue::look(),
+            Self::Queue(_) => Queue::recheck(),
             Self::Herd => Herd::enter(),
         }
     }
@@ -143,7 +143,7 @@ impl Candidate {
     fn hear(&mut self, context: &mut In<'_>) {
         context.set(StoreTimer::Silence, self.rules.session_timeout * 2 / 3);
         if std::mem::take(&mut self.is_suspended) {
-            self.ask(self.state.look(), context);
+            self.ask(self.state.recheck(), context);
         }
     }
 
@@ -168,7 +168,7 @@ impl Candidate {
     fn gone(&mut self, entry: Option<u64>, context: &mut In<'_>) {
         if entry.is_some() && self.watched == entry {
             self.watched = None;
-            self.ask(self.state.look(), context);
+            self.ask(self.state.recheck(), context);
         }
     }
 
@@ -252,13 +252,13 @@ impl Node for RecipesNode {
         }
     }
 
-    /// Only the store knows whether the leader lives, so the candidate looks there again.
+    /// Only the store knows whether the leader lives, so the candidate asks there again.
     fn suspect(&mut self, context: &mut In<'_>) {
         if let Self::Candidate(candidate) = self
             && candidate.session.is_some()
             && candidate.leads.is_none()
         {
-            candidate.ask(candidate.state.look(), context);
+            candidate.ask(candidate.state.recheck(), context);
         }
     }
 

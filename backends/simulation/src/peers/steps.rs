@@ -31,7 +31,7 @@ impl Queue {
     }
 
     /// Returns the request after the watched entry has gone, or after the store was out of reach.
-    pub(super) const fn look() -> Ask {
+    pub(super) const fn recheck() -> Ask {
         Ask::List
     }
 
@@ -49,7 +49,7 @@ impl Queue {
                 },
             },
             Reply::Watching(true) | Reply::Pong(_) => Step::Wait,
-            Reply::Watching(false) => Step::Ask(Self::look()),
+            Reply::Watching(false) => Step::Ask(Self::recheck()),
         }
     }
 }

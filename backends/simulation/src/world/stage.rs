@@ -133,11 +133,11 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
     /// Sets the drift of the node's clock from now on. With a faster clock its timers end earlier.
     pub(super) fn drift(&mut self, node: NodeId, drift: Drift) {
         self.machines[node].clock.run_with(drift, self.now);
-        self.look_at_timers(node);
+        self.schedule_timers(node);
     }
 
     /// Schedules the ends of its timers by its clock as it is now.
-    fn look_at_timers(&mut self, node: NodeId) {
+    fn schedule_timers(&mut self, node: NodeId) {
         let machine = &self.machines[node];
         for &(_, setting, due) in &machine.timers {
             self.events.put(machine.clock.when(due), Event::Expiry { node, setting });
@@ -179,7 +179,7 @@ impl<M, T: Copy + PartialEq> Stage<M, T> {
     pub(super) fn resume(&mut self, node: NodeId) {
         if self.is_suspended(node) {
             self.machines[node].clock.stand(false, self.now);
-            self.look_at_timers(node);
+            self.schedule_timers(node);
         }
         let mode = &mut self.machines[node].mode;
         if let Mode::Stopped(waiting) = mode {

@@ -27,7 +27,7 @@ mod walk;
 pub use draft::Draft;
 pub use instructions::{Disobeyed, Inherited, Instructions, instructions};
 pub use output::Output;
-pub use reading::{look, read, read_kernel};
+pub use reading::{open_trusted, read, read_kernel};
 pub use rules::{Appointed, Cause, Doubt, appointed, links, strict};
 pub use site::{Site, write};
 pub use walk::{Last, Step, Stop, Walk, is_read_only, is_writable_by_others};

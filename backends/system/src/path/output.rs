@@ -35,7 +35,7 @@ impl Output {
                     "it is a symbolic link, and elect writes through none: name the file itself";
                 return Err(io::Error::new(ErrorKind::InvalidInput, why));
             }
-            Some(found) if is_regular(&found) && !site.is_settled() => renew(&site, &found)?,
+            Some(found) if is_regular(&found) && !site.is_trusted() => renew(&site, &found)?,
             Some(_) => empty(&site)?,
         };
         Ok(Self { file, path: path.to_owned() })

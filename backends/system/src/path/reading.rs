@@ -38,9 +38,9 @@ pub fn read_kernel(path: impl AsRef<Path>) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
 
-/// Opens the file at this path for a look, and never waits for a pipe. It was put there by this user, by root, or
+/// Opens the file at this path for reading, and never waits for a pipe. It was put there by this user, by root, or
 /// by one of `owners`.
-pub fn look(path: &Path, owners: &[uid_t]) -> io::Result<File> {
+pub fn open_trusted(path: &Path, owners: &[uid_t]) -> io::Result<File> {
     open(path, owners, Kind::Any)
 }
 

@@ -28,7 +28,7 @@ pub struct Site {
     path: PathBuf,
     folder: OwnedFd,
     name: OsString,
-    is_settled: bool,
+    is_trusted: bool,
     known: Appointed,
 }
 
@@ -58,9 +58,9 @@ impl Site {
                 }
                 Stop::Missing(_) if !walk.is_at_the_end() => return Err(Errno::ENOENT.into()),
                 Stop::Missing(name) | Stop::There(name) | Stop::Open(name) => {
-                    let is_settled = strict(walk.steps(), &users, None).is_ok();
+                    let is_trusted = strict(walk.steps(), &users, None).is_ok();
                     let (path, folder) = (path.to_owned(), walk.into_folder());
-                    return Ok(Self { path, folder, name, is_settled, known });
+                    return Ok(Self { path, folder, name, is_trusted, known });
                 }
                 Stop::Closed(errno) => return Err(errno.into()),
             }
@@ -68,8 +68,8 @@ impl Site {
     }
 
     /// Whether no stranger can have put the existing file there, or can replace it.
-    pub const fn is_settled(&self) -> bool {
-        self.is_settled
+    pub const fn is_trusted(&self) -> bool {
+        self.is_trusted
     }
 
     /// The last part of the path.

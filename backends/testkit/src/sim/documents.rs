@@ -62,7 +62,7 @@ impl Remote for SimDocuments {
 impl From<Purpose> for Op {
     fn from(purpose: Purpose) -> Self {
         match purpose {
-            Purpose::Look => Self::Look,
+            Purpose::Poll => Self::Poll,
             Purpose::Enter => Self::Enter,
             Purpose::Renew => Self::Renew,
             Purpose::Leave => Self::Leave,

@@ -26,7 +26,7 @@ pub enum Op {
     /// Renews and proves an entry, waiting or leading.
     Renew,
     /// Shows a candidate who leads and who waits, in a store of documents.
-    Look,
+    Poll,
     /// Gives up an entry.
     Leave,
     /// Gives up the entry of a crashed candidate.

@@ -19,10 +19,10 @@ pub async fn crash(
 
 /// Removes all documents of an election.
 pub async fn wipe(documents: &impl Documents, election: &ElectionName) {
-    let listing = documents.list(election, Purpose::Look).await.expect("a list");
+    let listing = documents.list(election, Purpose::Poll).await.expect("a list");
     let waiters = listing.waiters.into_iter().map(|it| Name::Waiter(it.nonce));
     for name in waiters.chain([Name::Record, Name::Data]) {
-        let found = documents.read(election, name, Purpose::Look).await.expect("an answer");
+        let found = documents.read(election, name, Purpose::Poll).await.expect("an answer");
         if let Some(found) = found {
             remove(documents, election, name, found.version).await;
         }
@@ -31,7 +31,7 @@ pub async fn wipe(documents: &impl Documents, election: &ElectionName) {
 
 /// Removes the entry of a candidate.
 pub async fn evict(documents: &impl Documents, election: &ElectionName, candidate: &Candidate) {
-    let listing = documents.list(election, Purpose::Look).await.expect("a list");
+    let listing = documents.list(election, Purpose::Poll).await.expect("a list");
     for waiter in listing.waiters.iter().filter(|it| it.waiter.candidate.id == candidate.id) {
         remove(documents, election, Name::Waiter(waiter.nonce), waiter.version).await;
     }

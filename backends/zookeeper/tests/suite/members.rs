@@ -10,7 +10,7 @@ use crate::common::{TTL, nodes, now, raw};
 use crate::support::{Claim, attempt, lead_for, lead_in_time, seat};
 
 /// Refreshes both as the engine does, until both had an answer.
-async fn settle(leader: &mut dyn elect_api::Seat, waiter: &mut dyn elect_api::Seat) -> Claim {
+async fn renew_both(leader: &mut dyn elect_api::Seat, waiter: &mut dyn elect_api::Seat) -> Claim {
     loop {
         let claim = match attempt(leader, TTL).await {
             Some(Ok(standing)) => {
@@ -41,19 +41,19 @@ fn leader_and_waiter_keep_their_places_as_members_die_in_turn() {
         let mut leader = seat(&servers.url(), "a", TTL).await;
         let token = lead_in_time(leader.as_mut(), TTL).await.token;
         let mut waiter = seat(&servers.url(), "b", TTL).await;
-        settle(leader.as_mut(), waiter.as_mut()).await;
+        renew_both(leader.as_mut(), waiter.as_mut()).await;
         let before = nodes(&raw(&[servers.address(1)]).await, &election()).await;
         for member in [0, 1, 2] {
             servers.member(member).kill();
             let killed = now();
-            let claim = settle(leader.as_mut(), waiter.as_mut()).await;
+            let claim = renew_both(leader.as_mut(), waiter.as_mut()).await;
             eprintln!("member {member} killed: heard again after {:?}", now().since(killed));
             assert_eq!(claim.token, token);
             servers.member(member).restart();
             while servers.mode(member).is_none() {
-                settle(leader.as_mut(), waiter.as_mut()).await;
+                renew_both(leader.as_mut(), waiter.as_mut()).await;
             }
-            settle(leader.as_mut(), waiter.as_mut()).await;
+            renew_both(leader.as_mut(), waiter.as_mut()).await;
         }
         let after = nodes(&raw(&[servers.address(1)]).await, &election()).await;
         assert_eq!(sorted(before), sorted(after), "an entry was made anew");

@@ -148,7 +148,7 @@ impl Coordinator<'_> {
         }
     }
 
-    /// Looks at the members once, and writes the next assignment of shards. Returns the wake after which another look
+    /// Reads the members once, and writes the next assignment of shards. Returns the wake after which another step
     /// is useful.
     async fn step(&self) -> Result<Wake, Error> {
         // The wake is asked for first, so that no later change is missed.

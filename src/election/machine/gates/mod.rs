@@ -62,8 +62,8 @@ pub(super) enum Ruling {
     Pass,
     /// This call has to be made first. If it has no answer, the place is confirmed before the call is repeated.
     Ask(Call),
-    /// What the store shows is not usable yet. Look again after a pause.
-    LookAgain,
+    /// What the store shows is not usable yet. Ask again after a pause.
+    AskAgain,
     /// The candidate keeps its place and starts nothing.
     Block(Block),
     /// The candidate has to give its place up, and joins again behind all others.
@@ -248,7 +248,7 @@ impl Gate for DivisionGate {
         match self {
             Self::Disputed(why) => Ruling::Leave(Verdict::Failed(why.clone())),
             Self::Unsettled if view.place == Place::None || !is_shown => Ruling::Ask(Call::Settle),
-            Self::Unshown if !is_shown => Ruling::LookAgain,
+            Self::Unshown if !is_shown => Ruling::AskAgain,
             _ => Ruling::Pass,
         }
     }

@@ -26,7 +26,7 @@ enum Announcement {
     Unshown,
 }
 
-/// The outcome of a look at the other candidates.
+/// The outcome of a comparison with the other candidates.
 #[derive(Clone, Debug, Default)]
 enum Judgement {
     #[default]
@@ -38,7 +38,7 @@ enum Judgement {
     /// This candidate must never lead, and a program other than elect waits.
     GiveWay,
     /// This candidate must never lead, for this reason, and no other candidate is there.
-    LookOn(String),
+    Excluded(String),
     /// Another candidate leads, or will lead.
     Outdone,
     /// The survey does not fit the place. The candidate ahead may be about to give way.
@@ -61,7 +61,7 @@ impl Gate for RankingGate {
         let is_usual = view.rules.priority == Candidate::USUAL_PRIORITY;
         let is_ranked = view.control.is_ranked() || !is_usual;
         let is_in_haste = view.rules.wait == Wait::No && view.control.pausing().is_none();
-        let looks = match view.place {
+        let compares = match view.place {
             Place::None => return Ruling::Pass,
             Place::First(_) => is_ranked && !is_off!(Comparison),
             Place::Behind(ahead) => is_ranked && is_in_haste && ahead > 0,
@@ -72,16 +72,16 @@ impl Gate for RankingGate {
             _ if has_to_announce && self.announcement == Announcement::Unsaid => {
                 Ruling::Ask(Call::Announce)
             }
-            _ if !looks => Ruling::Pass,
+            _ if !compares => Ruling::Pass,
             Judgement::None | Judgement::Clear(_) => Ruling::Ask(Call::Compare),
             Judgement::StandBack { id, priority } => {
                 let news = News::StandingBack { id: id.clone(), priority: *priority };
                 Ruling::Rejoin(Some(news))
             }
             Judgement::GiveWay => Ruling::Rejoin(None),
-            Judgement::LookOn(why) => Ruling::Block(Block::Exclusion(why.clone())),
+            Judgement::Excluded(why) => Ruling::Block(Block::Exclusion(why.clone())),
             Judgement::Outdone => Ruling::Outdone,
-            Judgement::Unclear => Ruling::LookAgain,
+            Judgement::Unclear => Ruling::AskAgain,
         }
     }
 
@@ -123,17 +123,17 @@ impl RankingGate {
             (Place::First(_), Some(contest), Some(why)) => match contest.others.first() {
                 Some(best) => self.stand_back(best),
                 None if contest.has_foreign => Judgement::GiveWay,
-                None => Judgement::LookOn(why),
+                None => Judgement::Excluded(why),
             },
             // The entry has gone meanwhile. The next refresh will say so.
             (Place::First(_), None, _) => Judgement::Unclear,
             (Place::Behind(_) | Place::None, _, exclusion) => {
-                let is_settled = !field.is_unsettled(control);
-                let leader = field.clone().settled(control).leader;
+                let may_yield = field.may_yield(control);
+                let leader = field.clone().into_shown(control).leader;
                 // Those ahead may have gone since the refresh. Then the next refresh will show the win.
                 let is_another = leader.is_some_and(|it| it.entry.candidate.id != rules.id);
                 // Whichever candidate comes first, this one must never lead.
-                if is_settled && (is_another || exclusion.is_some()) {
+                if !may_yield && (is_another || exclusion.is_some()) {
                     Judgement::Outdone
                 } else {
                     Judgement::Unclear

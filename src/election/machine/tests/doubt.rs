@@ -18,18 +18,18 @@ fn no_wait_is_decided_by_the_first_answer() {
 }
 
 /// Returns the answer that the candidate ahead may be dead.
-fn unsettled() -> Event {
-    unsettled_behind(1)
+fn in_doubt() -> Event {
+    in_doubt_behind(1)
 }
 
-fn unsettled_behind(ahead: usize) -> Event {
+fn in_doubt_behind(ahead: usize) -> Event {
     Event::Replied(Ok(Reply::Standing(Answer::Waiting { ahead, alive: false })))
 }
 
 /// Returns a candidate that got this answer at each look up to `second`, and then looks again.
-fn unsettled_until(second: f64, wait: Wait) -> Transcript {
+fn in_doubt_until(second: f64, wait: Wait) -> Transcript {
     let mut transcript = Transcript::joined(ETCD, Rules { wait, ..rules() });
-    transcript.tell(0.1, unsettled(), &[]);
+    transcript.tell(0.1, in_doubt(), &[]);
     loop {
         let now = transcript.machine.next_tick().expect("a tick");
         let said: Vec<_> =
@@ -42,15 +42,15 @@ fn unsettled_until(second: f64, wait: Wait) -> Transcript {
         if now >= at(second) {
             return transcript;
         }
-        transcript.machine.step(now, unsettled());
+        transcript.machine.step(now, in_doubt());
     }
 }
 
 #[test]
 fn without_wait_a_candidate_waits_to_learn_whether_a_leader_lives() {
     for wait in [Wait::No, Wait::For(Duration::ZERO), Wait::For(after(5.0))] {
-        unsettled_until(12.5, wait).tell(12.6, leading(ETCD, 12.5), &["start 7"]);
-        unsettled_until(12.5, wait).tell(12.6, waiting(1), &["resign"]).tell(
+        in_doubt_until(12.5, wait).tell(12.6, leading(ETCD, 12.5), &["start 7"]);
+        in_doubt_until(12.5, wait).tell(12.6, waiting(1), &["resign"]).tell(
             12.7,
             Event::Replied(Ok(Reply::Resigned)),
             &["finish: not acquired"],
@@ -62,16 +62,16 @@ fn without_wait_a_candidate_waits_to_learn_whether_a_leader_lives() {
 #[test]
 fn doubt_whether_a_leader_lives_is_waited_out_for_1_5_leases_at_most() {
     for wait in [Wait::No, Wait::For(Duration::ZERO), Wait::For(after(5.0))] {
-        unsettled_until(20.0, wait)
-            .tell(20.1, unsettled(), &[])
+        in_doubt_until(20.0, wait)
+            .tell(20.1, in_doubt(), &[])
             .pass(22.5, &["refresh"])
-            .tell(22.55, unsettled(), &[])
+            .tell(22.55, in_doubt(), &[])
             .pass(22.65, &["resign"])
             .tell(22.7, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
     }
     // A candidate with a longer limit waits longer.
-    unsettled_until(40.0, Wait::For(after(60.0)));
-    unsettled_until(400.0, Wait::Forever);
+    in_doubt_until(40.0, Wait::For(after(60.0)));
+    in_doubt_until(400.0, Wait::Forever);
 }
 
 /// The doubt lasts for more than one and a half leases of this candidate.
@@ -90,7 +90,7 @@ fn no_candidate_waits_for_a_doubt_that_lasts_too_long() {
                     said.extend(
                         transcript.machine.step(now, Event::Doubted(Doubt::Leader(after(span)))),
                     );
-                    said.extend(transcript.machine.step(now, unsettled()));
+                    said.extend(transcript.machine.step(now, in_doubt()));
                 }
                 let Some(next) = transcript.machine.next_tick() else { break };
                 now = next;
@@ -120,7 +120,7 @@ fn told(wait: Wait, until: f64, doubt: Option<Doubt>) -> Vec<(Boottime, Doubt)> 
             if let Some(doubt) = doubted(now) {
                 commands.extend(transcript.machine.step(now, Event::Doubted(doubt)));
             }
-            commands.extend(transcript.machine.step(now, unsettled_behind(ahead)));
+            commands.extend(transcript.machine.step(now, in_doubt_behind(ahead)));
         }
         told.extend(commands.drain(..).filter_map(|command| match command {
             Command::Tell(News::InDoubt(left)) => Some((now, left)),
@@ -160,7 +160,7 @@ fn nothing_is_settled_by_a_store_that_does_not_answer() {
     for (wait, verdict) in
         [(Wait::No, "finish: store failed"), (Wait::For(after(5.0)), "finish: not acquired")]
     {
-        unsettled_until(12.5, wait)
+        in_doubt_until(12.5, wait)
             .tell(12.6, Event::Replied(Err(unreachable())), &["resign"])
             .tell(12.7, Event::Replied(Ok(Reply::Resigned)), &[verdict]);
     }

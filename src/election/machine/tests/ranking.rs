@@ -204,8 +204,8 @@ fn a_named_successor_leads_rather_than_a_better_candidate() {
 fn an_observer_keeps_an_unwanted_place_and_starts_nothing() {
     let alone = || sees(None, 0, vec![entry("b", 0, 1)]);
     let mut transcript = comparing(of_priority(0));
-    transcript.tell(0.2, alone(), &["look out"]).pass(2.7, &["refresh"]);
-    transcript.tell(2.8, leading(ETCD, 2.7), &["compare"]).tell(2.9, alone(), &["look out"]);
+    transcript.tell(0.2, alone(), &["watch"]).pass(2.7, &["refresh"]);
+    transcript.tell(2.8, leading(ETCD, 2.7), &["compare"]).tell(2.9, alone(), &["watch"]);
     transcript
         .tell(4.0, Event::Woken, &["refresh"])
         .tell(4.1, leading(ETCD, 4.0), &["compare"])
@@ -243,7 +243,7 @@ fn a_leader_that_becomes_an_observer_resigns() {
 fn a_former_observer_leads() {
     let mut transcript = comparing(of_priority(0));
     transcript
-        .tell(0.2, sees(None, 0, vec![]), &["look out"])
+        .tell(0.2, sees(None, 0, vec![]), &["watch"])
         .tell(1.0, Event::Woken, &["refresh"])
         .tell(1.1, set("us", 1), &[])
         .tell(1.1, leading(ETCD, 1.0), &["compare"])
@@ -310,7 +310,7 @@ fn a_candidate_without_wait_leaves_once_a_better_one_is_there() {
         .tell(0.5, sees_led_by("b", 200), &["resign"])
         .tell(0.6, Event::Replied(Ok(Reply::Resigned)), &["finish: not acquired"]);
     comparing(Rules { wait: Wait::No, ..of_priority(0) })
-        .tell(0.2, sees(None, 0, vec![]), &["look out", "resign"])
+        .tell(0.2, sees(None, 0, vec![]), &["watch", "resign"])
         .tell(0.3, Event::Replied(Ok(Reply::Resigned)), &["finish: unwanted"]);
 }
 
@@ -347,7 +347,7 @@ fn a_candidate_whose_wait_ends_leaves_during_a_comparison() {
         &["finish: not acquired"],
     );
     let mut observer = comparing(Rules { priority: 0, ..short() });
-    observer.tell(0.2, sees(None, 0, vec![]), &["look out"]).pass(2.0, &["resign"]);
+    observer.tell(0.2, sees(None, 0, vec![]), &["watch"]).pass(2.0, &["resign"]);
 }
 
 #[test]

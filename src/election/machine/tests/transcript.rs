@@ -94,7 +94,7 @@ pub(super) fn word(command: &Command) -> Option<String> {
             format!("resign{}: {reason}", if *is_abrupt { " abruptly" } else { "" })
         }
         Command::Ask(call) => call.name().replace('_', " "),
-        Command::LookOut => "look out".into(),
+        Command::WatchElection => "watch".into(),
         Command::Abandon => "abandon".into(),
         Command::Start(token) => format!("start {token}"),
         Command::Order(Order::Stop { kill_at }, _) => {

@@ -122,14 +122,14 @@ impl Timeline {
 
     fn draw_legend(&self, drawing: &mut Drawing, field: &Field) {
         let (mut x, mut y) = (PAGE, field.bottom + 3.0 * LINE);
-        for look in self.seen().map(State::look) {
-            let width = 34.0 + 8.0 * count(look.words.len()) + 14.0;
+        for appearance in self.seen().map(State::appearance) {
+            let width = 34.0 + 8.0 * count(appearance.words.len()) + 14.0;
             if x + width > field.size.width - PAGE {
                 (x, y) = (PAGE, y + LINE + 2.0);
             }
             drawing.extend([
-                rect(look.class, [x, y - 11.0], 26.0, 13.0),
-                words("", x + 34.0, y, look.words),
+                rect(appearance.class, [x, y - 11.0], 26.0, 13.0),
+                words("", x + 34.0, y, appearance.words),
             ]);
             x += width;
         }
@@ -191,10 +191,10 @@ fn draw_lane(lane: &Lane, y: f64, field: &Field) -> Vec<Element> {
 fn draw_span(span: &Span, lane: &Lane, middle: f64, height: f64, field: &Field) -> Element {
     let (x, width) = extent(span.from, span.until, field);
     let (from, until) = (brief(span.from), brief(span.until));
-    let (token, look) = (span.token.map(|token| token.to_string()), span.state.look());
+    let (token, appearance) = (span.token.map(|token| token.to_string()), span.state.appearance());
     let suffix = token.as_ref().map(|token| format!(", token {token}")).unwrap_or_default();
-    let what = format!("{}: {}, {from} to {until}{suffix}", lane.label, look.words);
-    let bar = rect(look.class, [x, middle - height / 2.0], width, height);
+    let what = format!("{}: {}, {from} to {until}{suffix}", lane.label, appearance.words);
+    let bar = rect(appearance.class, [x, middle - height / 2.0], width, height);
     let token = token.filter(|_| span.state == State::Runs);
     let forms = token.into_iter().flat_map(|token| [format!("token {token}"), token]);
     let word = forms.into_iter().find(|it| LETTER * count(it.len()) + 8.0 < width);

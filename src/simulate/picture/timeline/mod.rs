@@ -87,7 +87,7 @@ impl State {
     pub(super) const ALL: [Self; 6] =
         [Self::Runs, Self::Waits, Self::Serves, Self::Stopped, Self::CutOff, Self::Dead];
 
-    fn look(self) -> Look {
+    fn appearance(self) -> Appearance {
         let (words, class, style, signs) = match self {
             Self::Waits => ("waits", "waits", Style::new().dimmed(), ['░', '.']),
             Self::Runs => {
@@ -98,12 +98,12 @@ impl State {
             Self::CutOff => ("cut off", "cut-off", AnsiColor::Magenta.on_default(), ['╌', '~']),
             Self::Dead => ("dead", "dead", AnsiColor::Red.on_default(), ['×', 'x']),
         };
-        Look { words, class, style, signs }
+        Appearance { words, class, style, signs }
     }
 }
 
 /// How a state is shown.
-struct Look {
+struct Appearance {
     /// Its name in a legend.
     words: &'static str,
     /// Its class in a drawing.

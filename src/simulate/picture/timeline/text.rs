@@ -85,7 +85,7 @@ impl Timeline {
     fn put_legend(&self, canvas: &mut Canvas, shape: Shape) {
         let has_tokens =
             self.lanes.iter().flat_map(|lane| &lane.spans).any(|it| it.token.is_some());
-        let signs = self.seen().map(|it| format!("{} {}", sign(it, shape), it.look().words));
+        let signs = self.seen().map(|it| format!("{} {}", sign(it, shape), it.appearance().words));
         let token = has_tokens.then(|| "number in a bar: token".to_owned());
         canvas.fold(&signs.chain(token).collect::<Vec<_>>().join("   "), 0);
         let digits = self.marks.len().to_string().len();
@@ -125,7 +125,7 @@ fn put_lane(canvas: &mut Canvas, row: usize, lane: &Lane, columns: &Columns, sha
     let label = cut(&lane.label, columns.gutter.saturating_sub(2), shape.is_unicode);
     canvas.put(row, 0, &label, PLAIN);
     for span in lane.shown(columns.end) {
-        let style = span.state.look().style;
+        let style = span.state.appearance().style;
         let Some((first, behind)) = columns.within(span) else {
             // A span without a column is still shown, with a sign of its own.
             let sign = brief_sign(span.state, shape);
@@ -171,7 +171,7 @@ fn put_axis(canvas: &mut Canvas, columns: &Columns, shape: Shape) {
 
 /// Returns the sign of a state.
 fn sign(state: State, shape: Shape) -> char {
-    let [unicode, ascii] = state.look().signs;
+    let [unicode, ascii] = state.appearance().signs;
     if shape.is_unicode { unicode } else { ascii }
 }
 

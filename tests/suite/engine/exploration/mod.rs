@@ -19,7 +19,7 @@ use elect::simulate::model::{
     Candidate as Simulated, Identity, Process, Proof, QueueSeat, Setup, candidacy,
 };
 use elect_api::{Boottime, Cadence, Candidate as Candidacy, Lease, Token};
-use elect_simulation::queue::{Ask, Looks, Queue, Reply};
+use elect_simulation::queue::{Ask, Queue, Reply, Rounds};
 
 /// The time that each message takes.
 const TRANSIT: Duration = Duration::from_millis(10);
@@ -161,7 +161,7 @@ impl State {
         Self {
             now,
             players: (0..bound.candidates).map(player).collect(),
-            queue: Queue::new(Looks::default()),
+            queue: Queue::new(Rounds::default()),
             faults: bound.faults,
             newest: None,
             story: Vec::new(),

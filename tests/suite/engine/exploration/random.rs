@@ -91,11 +91,11 @@ pub(crate) fn election(kind: Kind, ttl: Duration, members: usize) -> Box<dyn Ele
     let replicas = Replicas::of(members);
     match kind {
         Kind::Etcd => {
-            let kind = InQueue { looks_every: S / 2, proof: Proof::Renewal };
+            let kind = InQueue { expires_every: S / 2, proof: Proof::Renewal };
             Box::new(Leases { kind, setup, replicas })
         }
         Kind::ZooKeeper => {
-            let kind = InQueue { looks_every: S / 2, proof: Proof::Session };
+            let kind = InQueue { expires_every: S / 2, proof: Proof::Session };
             Box::new(Leases { kind, setup, replicas })
         }
         Kind::Kubernetes => {

@@ -159,7 +159,7 @@ impl Game {
             return leads(&rival.refresh(now).await);
         }
         let controls = self.sim.controls();
-        let held = controls.add(Rule::new(Effect::Hold).op(Op::Look).client("b"));
+        let held = controls.add(Rule::new(Effect::Hold).op(Op::Poll).client("b"));
         let meanwhile = async {
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;

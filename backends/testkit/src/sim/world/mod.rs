@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use elect_api::{Cell, ElectionName};
 use elect_record::Text;
-use elect_simulation::queue::{Bid, Looks, Queue};
+use elect_simulation::queue::{Bid, Queue, Rounds};
 
 use self::documents::Election;
 use self::history::History;
@@ -253,7 +253,7 @@ impl World {
     }
 
     fn queue_of(&mut self, election: &ElectionName) -> &mut Queue {
-        let new = || Queue::new(Looks::default()).telling_every(self.options.tells_every);
+        let new = || Queue::new(Rounds::default()).telling_every(self.options.tells_every);
         self.queues.entry(election.clone()).or_insert_with(new)
     }
 
@@ -356,7 +356,7 @@ impl World {
 
     fn survey(&self, now: Duration, election: &ElectionName) -> Reply {
         let queue = self.queues.get(election).cloned();
-        let queue = queue.unwrap_or_else(|| Queue::new(Looks::default()));
+        let queue = queue.unwrap_or_else(|| Queue::new(Rounds::default()));
         let entered = self.leader(election).0.and_then(|nonce| self.entered.get(&nonce));
         let led = self.history.tenures().iter().rfind(|led| led.election == *election);
         let led_after = led.zip(entered).map(|(led, entered)| led.from.saturating_sub(*entered));

@@ -1,5 +1,5 @@
-//! The places of a database, for stores whose URL may name several: the way to each, the password there, and whether
-//! connections are encrypted.
+//! The destinations of a database, for stores whose URL may name several: the way to each, the password there, and
+//! whether connections are encrypted.
 
 use std::fmt;
 use std::io;
@@ -12,9 +12,9 @@ use crate::{
     Check, Host, Password, Secured, Seen, Stream, Tls, TlsSettings, Trouble, Witness, unfit,
 };
 
-/// One place of a database, and the password there.
+/// One destination of connections to a database, and the password there.
 #[derive(Clone, PartialEq)]
-pub struct Place {
+pub struct Destination {
     /// The way to the server.
     pub way: Way,
     /// The password, if there is one.
@@ -56,7 +56,7 @@ pub enum Demand {
     Name,
 }
 
-impl Place {
+impl Destination {
     /// The user who logs in, for a message about a refusal. `settings` names where a password can stand, as in
     /// `PGPASSFILE`.
     pub fn login(&self, user: &str, settings: &str) -> String {
@@ -186,21 +186,23 @@ impl Encryption {
     }
 
     /// The places where others can learn the password: its file, and a server that proves nothing.
-    pub fn cautions(&self, places: &[Place], wanted: &Wanted) -> Vec<Finding> {
+    pub fn cautions(&self, destinations: &[Destination], wanted: &Wanted) -> Vec<Finding> {
         let Wanted { setting, better, .. } = wanted;
-        let far = |place: &&Place| {
-            place.password.is_some() && place.way.host().is_some_and(|host| !host.is_loopback())
+        let far = |destination: &&Destination| {
+            destination.password.is_some()
+                && destination.way.host().is_some_and(|host| !host.is_loopback())
         };
-        let sent = places.iter().find(far).filter(|_| !self.is_checked()).map(|place| {
+        let sent = destinations.iter().find(far).filter(|_| !self.is_checked()).map(|destination| {
             Finding::warning(
                 format!(
                     "with {setting}, any machine on the way to {} can pose as the server and ask for the password",
-                    place.way
+                    destination.way
                 ),
                 format!("have the server speak TLS, and add {better} to the URL"),
             )
         });
-        let exposed = places.iter().find_map(|place| place.password.as_ref()?.exposure());
+        let exposed =
+            destinations.iter().find_map(|destination| destination.password.as_ref()?.exposure());
         sent.into_iter().chain(exposed).collect()
     }
 }

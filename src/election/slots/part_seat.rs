@@ -14,7 +14,8 @@ use tokio::sync::Mutex;
 
 use crate::election::control::Control;
 
-pub(super) struct Standpoint {
+/// A seat at the door or in one slot.
+pub(super) struct PartSeat {
     /// The number of the slot; `None` at the door.
     pub(super) part: Option<u16>,
     pub(super) seat: Box<dyn Seat>,
@@ -26,7 +27,7 @@ pub(super) struct Standpoint {
     pub(super) leads: bool,
 }
 
-impl Standpoint {
+impl PartSeat {
     pub(super) fn new(part: Option<u16>, seat: Box<dyn Seat>) -> Self {
         Self { part, seat, control: Versioned::default(), is_in: false, leads: false }
     }
@@ -94,7 +95,7 @@ const PREFIX: &str = "slots:";
 /// The separator between two tickets. No ticket contains it.
 const BETWEEN: char = ',';
 
-/// Joins the tickets of all places of a candidate into one.
+/// Joins the tickets of all seats of a candidate into one.
 ///
 /// `None` is the door, and a number is a slot. Tickets that do not fit are left out, so those should come last. Such an
 /// entry ends by itself.
@@ -150,52 +151,52 @@ pub async fn redeem(
     join_all(redeeming).await.into_iter().collect()
 }
 
-type Places = Arc<Mutex<Vec<Standpoint>>>;
+type PartSeats = Arc<Mutex<Vec<PartSeat>>>;
 
 /// Gives up slots and the door, beside the calls of the seat.
 #[derive(Default)]
 pub(super) struct Leaving {
-    places: Places,
-    /// The tickets of those places, and of some that are given up by now.
+    seats: PartSeats,
+    /// The tickets of those seats, and of some that are given up by now.
     tickets: Vec<(Option<u16>, Ticket)>,
     aside: Aside,
 }
 
 impl Leaving {
-    /// Begins to give up these places as well as the rest of the earlier ones. This runs beside a wake of the seat and
+    /// Begins to give up these seats as well as the rest of the earlier ones. This runs beside a wake of the seat and
     /// beside its next calls.
-    pub(super) fn begin(&mut self, others: impl IntoIterator<Item = Standpoint>) {
+    pub(super) fn begin(&mut self, others: impl IntoIterator<Item = PartSeat>) {
         self.add(others);
         if self.has_any() {
-            let places = Arc::clone(&self.places);
+            let seats = Arc::clone(&self.seats);
             self.aside.begin(async move {
                 // The next refresh tries again what is left.
-                let _ = leave(&places, None).await;
+                let _ = leave(&seats, None).await;
             });
         }
     }
 
-    /// Adds places that have to be given up. Stops the task in the background.
-    pub(super) fn add(&mut self, others: impl IntoIterator<Item = Standpoint>) {
+    /// Adds seats that have to be given up. Stops the task in the background.
+    pub(super) fn add(&mut self, others: impl IntoIterator<Item = PartSeat>) {
         self.aside.end();
         // Only the task in the background, which is gone, could hold the lock.
-        let Ok(mut places) = self.places.try_lock() else { return };
-        places.retain(|place| place.is_in);
-        places.extend(others);
-        self.tickets = places.iter().filter_map(Standpoint::ticket).collect();
+        let Ok(mut seats) = self.seats.try_lock() else { return };
+        seats.retain(|seat| seat.is_in);
+        seats.extend(others);
+        self.tickets = seats.iter().filter_map(PartSeat::ticket).collect();
     }
 
     fn has_any(&self) -> bool {
-        self.places.try_lock().is_ok_and(|places| places.iter().any(|place| place.is_in))
+        self.seats.try_lock().is_ok_and(|seats| seats.iter().any(|seat| seat.is_in))
     }
 
-    /// Gives up all places.
+    /// Gives up all seats.
     ///
     /// # Cancellation
     /// The next call gives up what is left.
     pub(super) async fn finish(&mut self, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
         self.aside.end();
-        leave(&self.places, last).await?;
+        leave(&self.seats, last).await?;
         self.tickets.clear();
         Ok(())
     }
@@ -215,13 +216,13 @@ impl Leaving {
 }
 
 /// Gives up all slots together, and then the door, even if a slot failed.
-async fn leave(places: &Places, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
-    let mut places = places.lock().await;
+async fn leave(seats: &PartSeats, last: Option<(Cell<'_>, &[u8])>) -> Result<(), Error> {
+    let mut seats = seats.lock().await;
     let (doors, slots): (Vec<_>, Vec<_>) =
-        places.iter_mut().filter(|place| place.is_in).partition(|place| place.part.is_none());
+        seats.iter_mut().filter(|seat| seat.is_in).partition(|seat| seat.part.is_none());
     let mut outcome = Ok(());
     for some in [slots, doors] {
-        let resigning = some.into_iter().map(|place| place.resign(last));
+        let resigning = some.into_iter().map(|seat| seat.resign(last));
         for resigned in join_all(resigning).await {
             outcome = outcome.and(resigned);
         }

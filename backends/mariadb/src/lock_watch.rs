@@ -1,9 +1,9 @@
-//! How the next candidate notices that the leader has left, without a look at the row.
+//! How the next candidate notices that the leader has left, without a read of the row.
 //!
 //! The session of the leader holds a named lock of the server, and releases it once the row says that there is no
 //! leader. The next candidate waits for the lock on a connection of its own, as a session that waits cannot serve other
-//! requests. The lock proves nothing: a candidate that is woken looks at the row. A candidate that cannot wait for the
-//! lock only looks again and again.
+//! requests. The lock proves nothing: a candidate that is woken reads the row. A candidate that cannot wait for the
+//! lock only polls.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ const REST: Duration = Duration::from_secs(3);
 
 /// Waits for the lock of one election's leader at a time.
 #[derive(Default)]
-pub(crate) struct Lookout(Mutex<Option<Post>>);
+pub(crate) struct LockWatch(Mutex<Option<Post>>);
 
 struct Post {
     election: String,
@@ -35,7 +35,7 @@ struct Post {
     task: JoinSet<()>,
 }
 
-impl Lookout {
+impl LockWatch {
     /// Returns when the leader may have left. Of another election than the one that calls wait for, it never does.
     pub(crate) async fn vacated(&self, link: &Link<Sql>, election: &str) {
         if let Some(mut ended) = self.ended(link, election)

@@ -1,10 +1,11 @@
 """moto, which checks a condition and writes in two steps: here one request is served at a time. It has faults, too.
 
 A test sets the fault by POST of JSON to /fault. `of` lists the operations that it is about; empty means all. Those of S3
-are the methods of HTTP. `row` is the row that they are about. `times` is the number of requests that meet it. Such a
-request is answered after `late` seconds. It is carried out before that, after that or never (`done`: "first", "late",
-"never"). With `error` the answer is one of `ERRORS`. With `past` an answer from before the fault comes again. GET of /fault has the number of requests that met one, those of each operation so far, and
-the keys that have signed one, in their order.
+are the methods of HTTP, and LIST. `row` is the row that they are about. `times` is the number of requests that meet it.
+Such a request is answered after `late` seconds. It is carried out before that, after that or never (`done`: "first",
+"late", "never"). With `error` the answer is one of `ERRORS`. With `past` an answer from before the fault comes again.
+GET of /fault has the number of requests that met one, those of each operation so far, and the keys that have signed
+one, in their order.
 
 It also gives credentials, as a machine of Amazon's does at /latest, and a container at /creds/SECONDS, after which they
 end. Each time it gives another key, but for the first one only after 2 s.
@@ -119,7 +120,7 @@ def one_at_a_time(environ, start_response):
     if signed and signed not in keys:
         keys.append(signed)
     target, path, query = (environ.get(name, "") for name in ("HTTP_X_AMZ_TARGET", "PATH_INFO", "QUERY_STRING"))
-    operation = target.rpartition(".")[2] or environ["REQUEST_METHOD"]
+    operation = target.rpartition(".")[2] or ("LIST" if "list-type=" in query else environ["REQUEST_METHOD"])
     counts[operation] += 1
     found, question, answer = meets(operation, path, body), (operation, path, query, body), None
     if found and found.get("past"):

@@ -13,7 +13,7 @@ const SOME: u64 = 4;
 
 /// Requests that change something.
 const WRITES: [&str; 5] = ["UpdateItem", "PutItem", "DeleteItem", "PUT", "DELETE"];
-const READS: [&str; 4] = ["GetItem", "Query", "Scan", "GET"];
+const READS: [&str; 5] = ["GetItem", "Query", "Scan", "GET", "LIST"];
 
 pub(crate) const CLOUDS: &[Case] = &[
     case(

@@ -70,6 +70,9 @@ pub struct Price {
     pub writes: u32,
     /// The price of a million reads of a row, each of which shows all writes before it, in thousandths of a US dollar.
     pub reads: u32,
+    /// The price of a million lists in thousandths of a US dollar, if a list shows the names of rows alone and each row
+    /// is read after it. `None` if a list shows the rows, and costs as much as a read.
+    pub lists: Option<u32>,
     /// Where the price holds, and the date of the list.
     pub listed: &'static str,
 }

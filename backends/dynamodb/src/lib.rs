@@ -51,7 +51,7 @@ pub const SCHEME: &str = "dynamodb";
 
 /// The price of requests to a table on demand, with items below a kilobyte and consistent reads.
 pub const PRICE: Price =
-    Price { writes: 625, reads: 125, listed: "us-east-1, on demand, 1 November 2024" };
+    Price { writes: 625, reads: 125, lists: None, listed: "us-east-1, on demand, 1 November 2024" };
 
 /// The words of messages about this kind of store.
 const PRODUCT: Product = Product {

@@ -68,7 +68,8 @@ use elect_remote::Product;
 pub const SCHEME: &str = "s3";
 
 /// The price of requests for objects of the class S3 Standard. A list costs as much as a write.
-pub const PRICE: Price = Price { writes: 5000, reads: 400, listed: "us-east-1, S3 Standard, 2026" };
+pub const PRICE: Price =
+    Price { writes: 5000, reads: 400, lists: Some(5000), listed: "us-east-1, S3 Standard, 2026" };
 
 /// The words of messages about this kind of store.
 const PRODUCT: Product = Product {

@@ -36,6 +36,9 @@ const BILLED: Pauses = Pauses {
 
 /// The month of a bill.
 const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The number of lists of a candidate that waits in a queue, for each renewal of its leader: some refreshes list the
+/// queue. As counted at a server: see `bills_are_as_counted_at_a_server`.
+const LISTS: f64 = 0.7;
 /// The waiting candidates of the bill of [`note`].
 const WAITERS: u32 = 2;
 
@@ -50,9 +53,11 @@ impl Pauses {
 pub struct Bill {
     /// The number of writes.
     pub writes: f64,
-    /// The number of reads.
+    /// The number of reads, among them lists that show whole rows.
     pub reads: f64,
-    /// The price of both in US dollars.
+    /// The number of lists that show the names of rows alone.
+    pub lists: f64,
+    /// The price of all in US dollars.
     pub dollars: f64,
 }
 
@@ -70,14 +75,19 @@ impl Bill {
         let renewals = month / interval.as_secs_f64();
         // In a queue, each candidate renews an entry.
         let queued = if order == Order::Queue { f64::from(waiters) + 1.0 } else { 1.0 };
-        let mut reads = renewals * f64::from(reads_per_refresh(interval) * waiters);
-        if order == Order::Queue {
-            // As counted at a server: some refreshes read the whole queue.
-            reads += renewals * f64::from(waiters) * 0.75;
-        }
+        let polls = renewals * f64::from(reads_per_refresh(interval) * waiters);
+        let listed =
+            if order == Order::Queue { LISTS * renewals * f64::from(waiters) } else { 0.0 };
+        let (reads, lists) = match price.lists {
+            None => (polls + listed, 0.0),
+            Some(_) => (polls + listed * queued, listed),
+        };
         let writes = renewals * queued;
         let cost = |number: f64, price: u32| number / 1e6 * f64::from(price) / 1e3;
-        Self { writes, reads, dollars: cost(writes, price.writes) + cost(reads, price.reads) }
+        let dollars = cost(writes, price.writes)
+            + cost(reads, price.reads)
+            + cost(lists, price.lists.unwrap_or_default());
+        Self { writes, reads, lists, dollars }
     }
 }
 
@@ -95,14 +105,18 @@ fn reads_per_refresh(interval: Duration) -> u32 {
 /// Returns a note of what a leader and two waiting candidates cost in a month, if the store bills requests.
 pub(super) fn note(store: &Profile) -> Option<Finding> {
     let (price, Lease::Timed(cadence)) = (store.price?, store.lease) else { return None };
-    let Bill { writes, reads, dollars } =
-        Bill::of_month(price, cadence, store.order, store.usual_ttl, WAITERS);
+    let bill = Bill::of_month(price, cadence, store.order, store.usual_ttl, WAITERS);
+    let lists = match bill.lists {
+        0.0 => String::new(),
+        lists => format!(", {:.2} million lists", lists / 1e6),
+    };
     let what = format!(
-        "a leader and {WAITERS} waiting candidates with the usual TTL of {} s make about {:.2} million writes and {:.2} \
-         million reads in 30 days: {dollars:.2} US dollars at list price ({})",
+        "a leader and {WAITERS} waiting candidates with the usual TTL of {} s make about {:.2} million writes{lists} and \
+         {:.2} million reads in 30 days: {:.2} US dollars at list price ({})",
         store.usual_ttl.as_secs(),
-        writes / 1e6,
-        reads / 1e6,
+        bill.writes / 1e6,
+        bill.reads / 1e6,
+        bill.dollars,
         price.listed,
     );
     Some(Finding::note(what, "a longer --ttl makes fewer writes"))
@@ -117,12 +131,40 @@ mod tests {
         let lease = Lease::Timed(Cadence::RECORD);
         let free = Profile::new("some", "some:".to_owned(), lease, Order::Race);
         assert_eq!(note(&free), None);
-        let price = Some(Price { writes: 625, reads: 125, listed: "somewhere" });
+        let price = Some(Price { writes: 625, reads: 125, lists: None, listed: "somewhere" });
         let billed = Profile { price, usual_ttl: Duration::from_secs(60), ..free };
         let said = note(&billed).expect("a bill").what;
         assert!(said.contains("0.26 million writes and 2.07 million reads"), "{said}");
         assert!(said.contains("0.42 US dollars at list price (somewhere)"), "{said}");
         let queue = Profile { order: Order::Queue, ..billed };
         assert!(note(&queue).expect("a bill").what.contains("0.78 million writes"));
+    }
+
+    /// The requests of a leader and two waiting candidates in an hour, as moto counted them: the TTL in seconds, the
+    /// order, writes, reads and lists. The first of DynamoDB, the others of S3.
+    #[test]
+    fn bills_are_as_counted_at_a_server() {
+        use Order::{Queue, Race};
+        let counted = [
+            (None, 60, Race, 360.0, 2880.0, 0.0),
+            (None, 15, Race, 1440.0, 5760.0, 0.0),
+            (None, 60, Queue, 1080.0, 3480.0, 0.0),
+            (None, 15, Queue, 4320.0, 7680.0, 0.0),
+            (Some(5000), 60, Race, 360.0, 2880.0, 0.0),
+            (Some(5000), 15, Race, 1440.0, 5760.0, 0.0),
+            (Some(5000), 60, Queue, 1080.0, 4440.0, 480.0),
+            (Some(5000), 15, Queue, 4320.0, 11520.0, 1920.0),
+        ];
+        for (lists, ttl, order, writes, reads, listed) in counted {
+            let price = Price { writes: 1, reads: 1, lists, listed: "somewhere" };
+            let ttl = Duration::from_secs(ttl);
+            let bill = Bill::of_month(price, Cadence::RECORD, order, ttl, WAITERS);
+            for (billed, counted) in
+                [(bill.writes, writes), (bill.reads, reads), (bill.lists, listed)]
+            {
+                let counted = counted * 30.0 * 24.0;
+                assert!((billed - counted).abs() <= 0.06 * counted, "{ttl:?} {order:?}: {bill:?}");
+            }
+        }
     }
 }

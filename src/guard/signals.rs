@@ -384,9 +384,9 @@ static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static REMEMBER_PIPE: extern "C" fn() = remember_pipe;
 
-extern "C" fn look() {
+extern "C" fn remember_pipe() {
     PIPE_WAS_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
 }
 

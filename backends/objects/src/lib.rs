@@ -30,12 +30,12 @@
 //! other candidate knows their names. On a store that ignores the condition of a `DELETE`, each waiter of `order=queue`
 //! leaves an object of 16 bytes behind. With `order=race` there are two objects for each election.
 //!
-//! **The proof** (`proof.rs`): stores have ignored conditions, or compared and written in two steps. So no candidate
-//! enters before the store has shown that it heeds them, also when several puts arrive at once. No test can show that
-//! no race is ever lost. The object with the id says what was proven, and by which kind of server, as its answers name
-//! it (`Server`). So the first candidate alone sends these 40 requests, and another one after `Server` names another
-//! kind or version. Each other process tries one put of each kind, as a proxy on its own way may strip headers. Both
-//! have to be refused. A leader renews its lease without any of that.
+//! **The proof** (`session/proof.rs`): stores have ignored conditions, or compared and written in two steps. So no row
+//! is written before the store has shown that it heeds them, also when several puts arrive at once. No test can show
+//! that no race is ever lost. The object with the id says what was proven, and by which kind of server, as its answers
+//! name it (`Server`). So the first candidate alone sends these 40 requests, and another one after `Server` names
+//! another kind or version. Each other process tries one put of each kind, as a proxy on its own way may strip headers.
+//! Both have to be refused. A leader renews its lease without any of that, until another kind of server answers.
 //!
 //! **Nothing acknowledged is lost**: Amazon answers once an object is in three places. Other stores may do less.
 //!
@@ -54,7 +54,6 @@ mod address;
 mod error;
 mod examine;
 mod object;
-mod proof;
 mod session;
 mod table;
 mod wire;

@@ -1,5 +1,7 @@
 //! The session with a bucket: the requests to it, in the words of elect.
 
+pub(crate) mod proof;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,10 +23,10 @@ use object_store::{
     PutOptions, RetryConfig, UpdateVersion,
 };
 
+use self::proof::{Proof, Writer};
 use crate::error::{Failure, NO_BUCKET, Refusal};
 use crate::examine::{self, State};
 use crate::object::{Object, TOMBSTONE};
-use crate::proof::Proof;
 use crate::wire::{Wire, failure};
 use crate::{PRODUCT, SCHEME, address};
 
@@ -42,10 +44,10 @@ pub(crate) struct Bucket {
     region: String,
     prefix: Path,
     signer: Signer,
-    /// What a server has proven to this process.
-    proven: Arc<Mutex<Option<Proof>>>,
+    /// What each kind of server has proven to this process.
+    proven: Arc<Mutex<Vec<Proof>>>,
     /// Held by the task that has it prove that.
-    pub(crate) proving: Arc<tokio::sync::Mutex<()>>,
+    proving: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A connection to the store, and what signs its requests.
@@ -54,8 +56,8 @@ pub(crate) struct Session {
     place: String,
     pub(crate) bucket: Bucket,
     /// The object with the id of the store, and the id, if it has one.
-    pub(crate) id: Option<(Object, StoreId)>,
-    /// The kind of server, by its own name when the session began. A proxy may answer later.
+    id: Option<(Object, StoreId)>,
+    /// The kind of server, by its own name when the session began.
     pub(crate) server: String,
     /// Whether there was no such bucket then.
     is_without_bucket: bool,
@@ -87,15 +89,17 @@ impl Bucket {
         self.object(ID)
     }
 
-    /// Notes what a server has proven.
-    pub(crate) fn note(&self, proof: Proof) {
-        *self.proven.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof);
+    /// Notes what a server has proven to this process.
+    fn note(&self, proof: Proof) {
+        let mut proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
+        proven.retain(|known| known.server != proof.server);
+        proven.push(proof);
     }
 
     /// What a server of this kind has proven to this process.
-    pub(crate) fn proof(&self, server: &str) -> Option<Proof> {
-        let proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        proven.filter(|proof| proof.server == server)
+    fn proof(&self, server: &str) -> Option<Proof> {
+        let proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
+        proven.iter().find(|proof| proof.server == server).cloned()
     }
 
     /// The library's client of the bucket at a place.
@@ -159,8 +163,8 @@ impl Session {
         Ok(Some(Object::read(tag.ok_or(Failure::Odd("an object without an ETag"))?, text)))
     }
 
-    /// Writes an object that has this tag; `None`: there is none.
-    pub(crate) async fn write(
+    /// Writes an object that has this tag; `None`: there is none. Rows are written by [`Session::writer`] alone.
+    async fn write(
         &self,
         path: &Path,
         expected: Option<&Tag>,
@@ -188,7 +192,7 @@ impl Session {
     }
 
     /// Removes an object that has this tag. Returns false if it has another one, or is not there.
-    pub(crate) async fn remove_if(&self, path: &Path, Tag(tag): &Tag) -> Result<bool, Failure> {
+    async fn remove_if(&self, path: &Path, Tag(tag): &Tag) -> Result<bool, Failure> {
         let tag = HeaderValue::from_str(tag).map_err(|_| Failure::Odd("a tag of no text"))?;
         let signed = SignedUrlOptions::new().with_signed_header(IF_MATCH, tag.clone());
         let removed = self.ask(async {
@@ -213,7 +217,7 @@ impl Session {
     }
 
     /// Removes an object that no one else writes.
-    pub(crate) async fn remove(&self, path: &Path) -> Result<(), Failure> {
+    async fn remove(&self, path: &Path) -> Result<(), Failure> {
         self.ask(self.objects.delete(path)).await
     }
 
@@ -248,9 +252,11 @@ impl Session {
         self.id.as_ref().map(|(_, id)| id)
     }
 
-    /// What the server has proven to this process.
-    pub(crate) fn proof(&self) -> Option<Proof> {
-        self.bucket.proof(&self.server)
+    /// What writes rows; `None` if the way to the store is not proven to this process, or the store has no id.
+    pub(crate) fn writer(self: &Arc<Self>) -> Option<Writer> {
+        self.store()?;
+        let proof = self.bucket.proof(&self.server)?;
+        Some(Writer { session: Arc::clone(self), proof })
     }
 
     /// What a server of this kind has proven to the process that has written the id.
@@ -273,8 +279,9 @@ impl elect_remote::Session for Session {
         &self.pulse
     }
 
+    /// A session ends if another kind of server answers. The next one learns what that has proven.
     fn is_connected(&self) -> bool {
-        self.wire.is_open()
+        self.wire.is_open() && self.wire.server() == self.server
     }
 
     async fn check(&self) -> bool {

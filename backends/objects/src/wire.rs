@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use elect_amazon::Signer;
 use elect_api::count_trip;
 use elect_api::text::{WORDS, clean};
-use elect_remote::{HttpQueue, wire_form};
+use elect_remote::{HttpQueue, Refusal as _, wire_form};
 use http_body_util::BodyExt as _;
+use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, SERVER};
-use hyper::{HeaderMap, Method, Request};
+use hyper::{HeaderMap, Method, Request, Response};
 use object_store::aws::AwsCredential;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
@@ -41,7 +42,7 @@ impl Wire {
         self.0.requests.is_open()
     }
 
-    /// The name that the server last gave itself; empty if it gives none.
+    /// The kind of server that answered last, by its own name; empty if it gives none.
     pub(crate) fn server(&self) -> String {
         self.0.server.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -78,12 +79,12 @@ impl Wire {
         let key = signed_by(&head.headers);
         let request = wire_form(Request::from_parts(head, body.to_bytes()))?;
         let answer = self.0.requests.ask(request).await?;
-        if let Some(server) = answer.headers().get(SERVER).and_then(|it| it.to_str().ok()) {
-            *self.0.server.lock().unwrap_or_else(PoisonError::into_inner) =
-                clean(server.to_owned(), WORDS);
+        let refusal = (!answer.status().is_success()).then(|| Refusal::of(&answer));
+        // A proxy that answers itself is not the server.
+        if refusal.as_ref().is_none_or(|refusal| !refusal.is_unclear()) {
+            *self.0.server.lock().unwrap_or_else(PoisonError::into_inner) = server(&answer);
         }
-        if !answer.status().is_success() {
-            let refusal = Refusal::of(&answer);
+        if let Some(refusal) = refusal {
             if refusal.is_of_credentials() {
                 self.0.signer.forget(&key);
             }
@@ -96,6 +97,13 @@ impl Wire {
         }
         Ok(answer.map(HttpResponseBody::from))
     }
+}
+
+/// The kind of server and its version, by its own name. The comment after it may be the name of a machine.
+fn server(answer: &Response<Bytes>) -> String {
+    let name = answer.headers().get(SERVER).and_then(|name| name.to_str().ok());
+    let name = name.and_then(|name| name.split(" (").next()).unwrap_or_default();
+    clean(name.to_owned(), WORDS)
 }
 
 /// The id of the key that has signed a request.

@@ -1,74 +1,11 @@
 //! What each answer to a write means.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
-
 use elect_api::ErrorKind;
 use elect_record::table::{Body, Put, Range, Table as _, Tag};
 use elect_testkit::servers::{Database as _, MotoS3};
 
 use crate::ROW;
-
-/// A status with headers, and a body.
-type Answer = (&'static str, &'static str);
-
-/// A server that has the id of a store, and this answer to all else.
-struct Scripted {
-    address: SocketAddr,
-    answer: Arc<Mutex<Answer>>,
-    asked: Arc<AtomicUsize>,
-}
-
-impl Scripted {
-    fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let started = Self { address, answer: Arc::default(), asked: Arc::default() };
-        let (answer, asked) = (Arc::clone(&started.answer), Arc::clone(&started.asked));
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (answer, asked) = (Arc::clone(&answer), Arc::clone(&asked));
-                thread::spawn(move || serve(stream, &answer, &asked));
-            }
-        });
-        started
-    }
-
-    fn set(&self, answer: Answer) {
-        *self.answer.lock().expect("no panic") = answer;
-    }
-}
-
-fn serve(mut stream: TcpStream, answer: &Mutex<Answer>, asked: &AtomicUsize) {
-    let (mut read, mut buffer) = (Vec::new(), [0; 1 << 14]);
-    while let Ok(length @ 1..) = stream.read(&mut buffer) {
-        read.extend_from_slice(&buffer[..length]);
-        let text = String::from_utf8_lossy(&read).to_lowercase();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let wanted = head.split_once("content-length: ").map_or("0", |(_, rest)| rest);
-        let wanted = wanted.lines().next().and_then(|it| it.parse().ok()).unwrap_or(0);
-        if body.len() < wanted {
-            continue;
-        }
-        let (status, body) = if head.contains("/-/id ") {
-            ("200 OK\r\nETag: \"1\"", "0123456789abcdef\n00000000000000a1\nputs\nscripted")
-        } else {
-            asked.fetch_add(1, Ordering::Relaxed);
-            *answer.lock().expect("no panic")
-        };
-        let more = "Server: scripted\r\nLast-Modified: Tue, 01 Sep 2026 10:00:00 GMT";
-        let length = body.len();
-        let answer =
-            format!("HTTP/1.1 {status}\r\n{more}\r\nContent-Length: {length}\r\n\r\n{body}");
-        if stream.write_all(answer.as_bytes()).is_err() {
-            return;
-        }
-        read.clear();
-    }
-}
+use crate::scripted::{Answer, Scripted};
 
 const fn named(status: &'static str, body: &'static str) -> Answer {
     (status, body)
@@ -77,7 +14,7 @@ const fn named(status: &'static str, body: &'static str) -> Answer {
 #[tokio::test]
 async fn an_answer_says_what_became_of_a_write() {
     use ErrorKind::{Ambiguous, Denied, Unfit, Unreachable};
-    let server = Scripted::start();
+    let server = Scripted::start("puts");
     let table = crate::table(&MotoS3::url(server.address, "elect", "a"));
     let tag = Tag("\"2\"".to_owned());
     for (answer, expected) in [
@@ -101,10 +38,9 @@ async fn an_answer_says_what_became_of_a_write() {
         (named("400 Bad", "<Code>EntityTooLarge</Code>"), Err(Unfit)),
     ] {
         server.set(answer);
-        let before = server.asked.load(Ordering::Relaxed);
         let put = table.put(ROW, "", Some(&tag), &Body::default()).await;
         let deleted = table.delete(ROW, &tag).await;
-        let asked = server.asked.load(Ordering::Relaxed) - before;
+        let asked = server.asked().len();
         match &expected {
             Ok(put) => assert!(*put != Put::Conflict || asked == 3, "a conflict is read: {asked}"),
             Err(kind) => {
@@ -118,7 +54,7 @@ async fn an_answer_says_what_became_of_a_write() {
 
 #[tokio::test]
 async fn what_is_no_answer_of_a_store_shows_no_row() {
-    let server = Scripted::start();
+    let server = Scripted::start("puts");
     let table = crate::table(&MotoS3::url(server.address, "elect", "a"));
     for answer in [
         named("200 OK", "<html></html>"),

@@ -114,6 +114,11 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
         keys.map(|(key, _)| key.to_owned()).collect()
     }
 
+    /// Removes an object.
+    pub fn remove(server: SocketAddr, key: &str) {
+        ask::<PROGRAM>(server, "DELETE", &format!("{BUCKET}/{key}"));
+    }
+
     /// Returns the text of an object; `None` if there is none.
     pub fn text(server: SocketAddr, key: &str) -> Option<String> {
         ask::<PROGRAM>(server, "GET", &format!("{BUCKET}/{key}"))
@@ -206,7 +211,7 @@ impl<const PROGRAM: usize> Database for Servers<PROGRAM> {
 
     fn empty(server: SocketAddr, name: &str) {
         for key in Self::keys(server, name).into_iter().filter(|key| !key.contains("/-/")) {
-            ask::<PROGRAM>(server, "DELETE", &format!("{BUCKET}/{key}"));
+            Self::remove(server, &key);
         }
     }
 }

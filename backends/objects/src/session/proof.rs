@@ -1,15 +1,17 @@
 //! The proof that a store heeds the conditions of a put. A store that ignores one of them lets two candidates lead.
 
-use elect_api::{Error, ErrorKind};
-use elect_record::table::{Key, Put, Tag};
+use std::sync::Arc;
+
+use elect_api::{Error, ErrorKind, StoreId};
+use elect_record::table::{Body, Key, Put, Tag};
 use elect_remote::{Link, Refusal as _, Session as _, unfit};
 use futures_util::future::{join, join_all, try_join_all};
 use object_store::path::Path;
 
+use super::{Bucket, Session};
 use crate::PRODUCT;
 use crate::error::Failure;
 use crate::object::{Object, tombstone, with};
-use crate::session::{Bucket, Session};
 
 /// The number of sessions that write at once.
 const RIVALS: usize = 4;
@@ -41,14 +43,60 @@ impl Proof {
     }
 }
 
-/// Has the store prove that it heeds conditions, unless it has.
+/// Writes rows on a way that has proven to heed conditions. No other code does.
+pub(crate) struct Writer {
+    pub(crate) session: Arc<Session>,
+    pub(super) proof: Proof,
+}
+
+impl Writer {
+    /// Writes an object that has this tag; `None`: there is none.
+    pub(crate) async fn put(
+        &self,
+        path: &Path,
+        expected: Option<&Tag>,
+        text: String,
+    ) -> Result<Put, Failure> {
+        self.session.write(path, expected, text).await
+    }
+
+    /// Removes an object that has this tag, or makes it a tombstone. Returns false if it has another one, or is not
+    /// there.
+    pub(crate) async fn delete(&self, path: &Path, tag: &Tag) -> Result<bool, Failure> {
+        if self.proof.is_of_deletes {
+            return self.session.remove_if(path, tag).await;
+        }
+        self.session.write(path, Some(tag), tombstone()).await.map(|put| put != Put::Conflict)
+    }
+}
+
+/// Has the way of a session proven. A store without an id gets one, and a note of what its server has proven. The
+/// session then is closed, as the next one reads both.
 ///
 /// # Errors
-/// `Unfit` if it ignores a condition of a put; never `Ambiguous`.
+/// `Unfit` if a condition of a put is ignored; never `Ambiguous`, as no row is written.
 ///
 /// # Cancellation
 /// The proof goes on, as it may take longer than an attempt of the caller's. The next call has its outcome.
-pub(crate) async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
+pub(crate) async fn ensure(link: &Link<Bucket>, session: &Session) -> Result<(), Error> {
+    if let (Some((id, _)), Some(noted)) = (&session.id, session.noted()) {
+        try_the_way(session, id).await?;
+        session.bucket.note(noted);
+        return Ok(());
+    }
+    let proof = of(link).await?;
+    let id = session.store().cloned().unwrap_or_else(StoreId::fresh);
+    let body = Body { head: id.as_str().to_owned(), cells: proof.written(), ..Body::default() };
+    let expected = session.id.as_ref().map(|(object, _)| &object.tag);
+    let made = session.write(&session.bucket.id(), expected, with(&body)).await;
+    session.close();
+    // Another candidate may have been faster.
+    made.map(drop)
+        .map_err(|failure| session.failed("cannot write the id of the store", &failure, false))
+}
+
+/// Has the store prove that it heeds conditions, unless it has.
+async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
     let link = link.clone();
     let proving = tokio::spawn(async move {
         let bucket = link.opener();
@@ -70,10 +118,7 @@ pub(crate) async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
 
 /// Tries both conditions on the way of this process to a store that has proven them to another one: something between
 /// may strip the headers. If they are ignored, the object with the id is replaced by the same.
-///
-/// # Errors
-/// As [`of`].
-pub(crate) async fn try_the_way(session: &Session, id: &Object) -> Result<(), Error> {
+async fn try_the_way(session: &Session, id: &Object) -> Result<(), Error> {
     let tried = async {
         let text = id.body.as_ref().map_or_else(tombstone, with);
         let path = session.bucket.id();

@@ -63,8 +63,9 @@ impl Refusal {
     /// Returns whether the condition of a write does not hold: the tag is another one, or there is no object, or
     /// another write was in the middle of its work.
     pub(crate) fn is_conflict(&self) -> bool {
-        let is_meanwhile = self.has(StatusCode::CONFLICT) && !self.is(&[""]);
-        self.has(StatusCode::PRECONDITION_FAILED) || is_meanwhile || self.is_absence()
+        let is_one = self.has(StatusCode::PRECONDITION_FAILED) || self.has(StatusCode::CONFLICT);
+        // Without a name it may be the word of a proxy.
+        is_one && !self.is(&[""]) || self.is_absence()
     }
 
     /// Returns whether it is about the credentials, so that others may be accepted.
@@ -170,7 +171,7 @@ mod tests {
         for (status, name) in [(500, "InternalError"), (503, "SlowDown"), (429, "TooMany")] {
             assert!(refusal(status, name).is_unclear(), "{status} {name}");
         }
-        for status in [302, 400, 403, 404, 408, 409, 429, 502, 503] {
+        for status in [302, 400, 403, 404, 408, 409, 412, 429, 502, 503] {
             let foreign = refusal(status, "");
             assert!(foreign.is_unclear() && !foreign.is_conflict(), "{status}");
             assert_eq!(foreign.error("x".into(), "").kind(), ErrorKind::Unreachable, "{status}");

@@ -20,10 +20,11 @@ async fn an_answer_says_what_became_of_a_write() {
     for (answer, expected) in [
         (named("200 OK\r\nETag: \"3\"", ""), Ok(Put::Done(Tag("\"3\"".to_owned())))),
         (named("412 Failed", "<Code>PreconditionFailed</Code>"), Ok(Put::Conflict)),
-        (named("412 Failed", ""), Ok(Put::Conflict)),
         (named("404 Not Found", "<Code>NoSuchKey</Code>"), Ok(Put::Conflict)),
         (named("409 Conflict", "<Code>ConditionalRequestConflict</Code>"), Ok(Put::Conflict)),
         (named("200 OK", ""), Err(Ambiguous)),
+        (named("412 Failed", ""), Err(Ambiguous)),
+        (named("412 Failed", "<html>"), Err(Ambiguous)),
         (named("409 Conflict", "<html>"), Err(Ambiguous)),
         (named("404 Not Found", "<html>"), Err(Ambiguous)),
         (named("302 Found\r\nLocation: /", "<html>"), Err(Ambiguous)),

@@ -262,7 +262,7 @@ impl Session {
     /// What a server of this kind has proven to the process that has written the id.
     pub(crate) fn noted(&self) -> Option<Proof> {
         let body = self.id.as_ref()?.0.body.as_ref()?;
-        Some(Proof::read(&body.cells)).filter(|proof| proof.server == self.server)
+        Proof::read(&body.cells).filter(|proof| proof.server == self.server)
     }
 }
 

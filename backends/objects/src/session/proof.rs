@@ -20,7 +20,8 @@ const ROUNDS: usize = 2;
 const DOING: &str = "cannot prove that the store heeds conditions";
 const CREATES: &str = "a put with If-None-Match: * replaces an object";
 const REPLACES: &str = "a put with If-Match replaces an object that has another ETag";
-/// How a proof is written that is one of deletes, too.
+/// How a proof is written: one of puts alone, and one of deletes, too.
+const PUTS: &str = "puts";
 const DELETES: &str = "deletes";
 
 /// What a server has proven.
@@ -33,13 +34,15 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
-    pub(crate) fn read(text: &str) -> Self {
-        let (what, server) = text.split_once('\n').unwrap_or_default();
-        Self { server: server.to_owned(), is_of_deletes: what == DELETES }
+    /// The proof in a note; `None` if the note is missing or damaged.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (what, server) = text.split_once('\n')?;
+        let is_of_deletes = what == DELETES;
+        (is_of_deletes || what == PUTS).then(|| Self { server: server.to_owned(), is_of_deletes })
     }
 
     pub(crate) fn written(&self) -> String {
-        format!("{}\n{}", if self.is_of_deletes { DELETES } else { "puts" }, self.server)
+        format!("{}\n{}", if self.is_of_deletes { DELETES } else { PUTS }, self.server)
     }
 }
 

@@ -78,6 +78,27 @@ async fn a_proof_is_given_once_for_each_kind_of_server() {
 }
 
 #[tokio::test]
+async fn a_note_without_a_proof_is_none() {
+    let (server, proxy, _) = server(true).await;
+    // A server without a name.
+    proxy.replies(Mode::Misspell("Server: "));
+    let key = "a/rows/-/id";
+    let id = MotoS3::text(server.address(), key).expect("an id");
+    let id: Vec<&str> = id.lines().take(2).collect();
+    let id = id.join("\n");
+    for damage in ["", "\n", "\nput\n", "\nputs", "\n\n"] {
+        MotoS3::put(server.address(), key, &format!("{id}{damage}"));
+        let table = crate::table(&MotoS3::url(proxy.address(), "elect", "a"));
+        let before = proxy.traffic().requests.chunks;
+        table.prepare().await.expect("proven again");
+        let many = proxy.traffic().requests.chunks - before;
+        assert!(many > 20, "{many} requests for a proof instead of {damage:?}");
+        let noted = MotoS3::text(server.address(), key).expect("an id");
+        assert!(noted.ends_with("\ndeletes\n"), "{noted}");
+    }
+}
+
+#[tokio::test]
 async fn a_row_without_a_proof_is_written_after_it() {
     let (server, _proxy, table) = server(false).await;
     let put = table.put(ROW, "", None, &Body::default()).await.expect("an answer");

@@ -114,6 +114,14 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
         keys.map(|(key, _)| key.to_owned()).collect()
     }
 
+    /// Writes an object.
+    ///
+    /// # Panics
+    /// Panics if it is refused.
+    pub fn put(server: SocketAddr, key: &str, text: &str) {
+        send::<PROGRAM>(server, ("PUT", &format!("{BUCKET}/{key}")), Some(text)).expect("done");
+    }
+
     /// Removes an object.
     pub fn remove(server: SocketAddr, key: &str) {
         ask::<PROGRAM>(server, "DELETE", &format!("{BUCKET}/{key}"));

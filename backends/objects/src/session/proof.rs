@@ -18,6 +18,7 @@ const RIVALS: usize = 4;
 /// How often they create an object, replace it, and remove it.
 const ROUNDS: usize = 2;
 const DOING: &str = "cannot prove that the store heeds conditions";
+const NO_CREATION: &str = "a put with If-None-Match: * creates no object";
 const CREATES: &str = "a put with If-None-Match: * replaces an object";
 const REPLACES: &str = "a put with If-Match replaces an object that has another ETag";
 /// How a proof is written: one of puts alone, and one of deletes, too.
@@ -83,8 +84,8 @@ impl Writer {
 /// The proof goes on, as it may take longer than an attempt of the caller's. The next call has its outcome.
 pub(crate) async fn ensure(link: &Link<Bucket>, session: &Session) -> Result<(), Error> {
     if let (Some((id, _)), Some(noted)) = (&session.id, session.noted()) {
-        try_the_way(session, id).await?;
-        session.bucket.note(noted);
+        let proof = try_the_way(session, id, noted).await?;
+        session.bucket.note(proof);
         return Ok(());
     }
     let proof = of(link).await?;
@@ -119,24 +120,41 @@ async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
     proving.await.unwrap_or_else(ended)
 }
 
-/// Tries both conditions on the way of this process to a store that has proven them to another one: something between
-/// may strip the headers. If they are ignored, the object with the id is replaced by the same.
-async fn try_the_way(session: &Session, id: &Object) -> Result<(), Error> {
+/// Tries the conditions on the way of this process to a store that has proven them to another one: something between
+/// may strip the headers. If those of a put are ignored, the object with the id is replaced by the same.
+async fn try_the_way(session: &Session, id: &Object, noted: Proof) -> Result<Proof, Error> {
     let tried = async {
         let text = id.body.as_ref().map_or_else(tombstone, with);
         let path = session.bucket.id();
         refused(&session.write(&path, None, text.clone()).await?, CREATES)?;
-        refused(&session.write(&path, Some(&other_tag()), text).await?, REPLACES)
+        refused(&session.write(&path, Some(&other_tag()), text).await?, REPLACES)?;
+        let is_of_deletes = noted.is_of_deletes && try_a_delete(session).await?;
+        Ok(Proof { is_of_deletes, ..noted })
     };
-    tried.await.map_err(|flaw| flaw.error(session))
+    tried.await.map_err(|flaw: Flaw| flaw.error(session))
+}
+
+/// Returns whether the condition of a delete is heeded on the way of this process, by an object of its own.
+async fn try_a_delete(session: &Session) -> Result<bool, Flaw> {
+    let path = probe(session);
+    // The object would stay if none may be removed.
+    if removed(session, &path, &other_tag()).await?.is_none() {
+        return Ok(false);
+    }
+    let tag = done(session.write(&path, None, tombstone()).await?, NO_CREATION)?;
+    let is_kept = removed(session, &path, &other_tag()).await? == Some(false);
+    let is_removed = removed(session, &path, &tag).await? == Some(true);
+    if !is_removed {
+        // What stays behind costs room alone.
+        let _ = session.remove(&path).await;
+    }
+    Ok(is_kept && is_removed)
 }
 
 /// Has a store prove it with objects of its own. `rivals` are further sessions with it. Returns whether it heeds the
 /// condition of a delete, too.
 async fn prove(ours: &Session, rivals: &[Session]) -> Result<bool, Error> {
-    let names = [0; 2 + ROUNDS].map(|_| format!("probe-{}", tombstone()));
-    let object = |name| ours.bucket.object(Key { election: Key::STORE, document: name });
-    let [one, absent, others @ ..] = names.each_ref().map(|name| object(name));
+    let [one, absent, others @ ..] = [0; 2 + ROUNDS].map(|_| probe(ours));
     let mut proven = one_by_one(ours, &one, &absent).await;
     for other in &others {
         if let Ok(is_of_deletes) = proven {
@@ -186,6 +204,12 @@ fn refused(put: &Put, what: &'static str) -> Result<(), Flaw> {
     if *put == Put::Conflict { Ok(()) } else { Err(Flaw::Ignores(what)) }
 }
 
+/// An object that no other process knows.
+fn probe(session: &Session) -> Path {
+    let name = format!("probe-{}", tombstone());
+    session.bucket.object(Key { election: Key::STORE, document: &name })
+}
+
 /// A tag that no object has.
 fn other_tag() -> Tag {
     Tag("\"0123456789abcdef0123456789abcdef\"".to_owned())
@@ -201,7 +225,7 @@ async fn one_by_one(ours: &Session, one: &Path, absent: &Path) -> Result<bool, F
     let put = async |path: &Path, expected: Option<&Tag>| {
         ours.write(path, expected, tombstone()).await.map_err(Flaw::from)
     };
-    let first = done(put(one, None).await?, "a put with If-None-Match: * creates no object")?;
+    let first = done(put(one, None).await?, NO_CREATION)?;
     refused(&put(one, None).await?, CREATES)?;
     refused(&put(one, Some(&other_tag())).await?, REPLACES)?;
     let second = put(one, Some(&first)).await?;

@@ -1,6 +1,7 @@
 //! The rows in programs that answer as Amazon S3 does.
 
 mod answers;
+mod deletes;
 mod doctor;
 mod objects;
 mod proofs;

@@ -9,10 +9,10 @@ use std::thread;
 /// A status with headers, and a body.
 pub(crate) type Answer = (&'static str, &'static str);
 
-/// The body of an answer that is the error of this name.
+pub(crate) const REMOVED: Answer = ("204 No Content", "");
 pub(crate) const PRECONDITION: Answer =
     ("412 Failed", "<Error><Code>PreconditionFailed</Code></Error>");
-const ABSENT: Answer = ("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>");
+pub(crate) const ABSENT: Answer = ("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>");
 
 /// The server. It heeds conditions for its own objects, `/-/...`.
 pub(crate) struct Scripted {
@@ -60,14 +60,20 @@ impl Scripted {
         (state.answer, state.special) = (answer, HashMap::new());
     }
 
-    /// Sets the answer to requests of one method.
+    /// Sets the answer to requests of one method. That to `DELETE` is also the answer for its own objects.
     pub(crate) fn set_of(&self, method: &'static str, answer: Answer) {
         self.state().special.insert(method, answer);
     }
 
     /// Returns the heads of the requests for rows since the last call, in small letters.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    pub(crate) fn heads(&self) -> Vec<String> {
         std::mem::take(&mut self.state().asked)
+    }
+
+    /// Returns their methods alone.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let word = |head: &String| head.split(' ').next().unwrap_or_default().to_owned();
+        self.heads().iter().map(word).collect()
     }
 
     /// Returns the keys of its own objects.
@@ -88,6 +94,12 @@ impl State {
             self.asked.push(head.to_owned());
             return answer;
         }
+        if let Some((_, answer)) = special.filter(|_| method == "delete") {
+            if *answer == REMOVED {
+                self.objects.remove(path);
+            }
+            return text(*answer);
+        }
         let number = self.objects.get(path).map(|(number, _)| format!("\"{number}\""));
         let header = |name: &str| {
             let (_, rest) = head.split_once(&format!("\r\n{name}: "))?;
@@ -106,13 +118,10 @@ impl State {
                 self.objects.insert(path.to_owned(), (self.writes, body.to_owned()));
                 (format!("200 OK\r\nETag: \"{}\"", self.writes), String::new())
             }
-            ("delete", _) => match special {
-                Some((_, answer)) if answer.0.starts_with("403") => text(*answer),
-                _ => {
-                    self.objects.remove(path);
-                    ("204 No Content".to_owned(), String::new())
-                }
-            },
+            ("delete", _) => {
+                self.objects.remove(path);
+                text(REMOVED)
+            }
             (_, Some((number, body))) => (format!("200 OK\r\nETag: \"{number}\""), body.clone()),
             (_, None) => text(ABSENT),
         }

@@ -40,9 +40,10 @@
 //!
 //! **Nothing acknowledged is lost**: Amazon answers once an object is in three places. Other stores may do less.
 //!
-//! **Unknown outcomes**: a request without an answer may have been carried out. So may one that was answered with a
-//! status of 500 or more, with 429, or without the name of an error of S3's. A status of 409 means that another write
-//! was in the middle of its work. It counts as a conflict, after which `elect_record` reads the row again.
+//! **Unknown outcomes**: a request without an answer may have been carried out. So may one that was answered without
+//! the name of an error of S3's, or with a status that passes: 408, 425, 429, or 500 and more. The error
+//! `NotImplemented` does not pass. A status of 409 means that another write was in the middle of its work. It counts as
+//! a conflict, after which `elect_record` reads the row again.
 //!
 //! **Credentials** are found by `elect_amazon`, and renewed in the background while they are still good, so no renewal
 //! of a lease waits for that.

@@ -5,7 +5,7 @@ use elect_record::table::{Body, Put, Range, Table as _, Tag};
 use elect_testkit::servers::{Database as _, MotoS3};
 
 use crate::ROW;
-use crate::scripted::{Answer, Scripted};
+use crate::scripted::{Answer, Scripted, UNKNOWN};
 
 const fn named(status: &'static str, body: &'static str) -> Answer {
     (status, body)
@@ -32,7 +32,12 @@ async fn an_answer_says_what_became_of_a_write() {
         (named("500 Error", "<Code>InternalError</Code>"), Err(Ambiguous)),
         (named("502 Bad", "<html>"), Err(Ambiguous)),
         (named("503 Slow", "<Code>SlowDown</Code>"), Err(Ambiguous)),
+        (named("408 Timeout", "<Code>Timeout</Code>"), Err(Ambiguous)),
+        (named("501 No", "<html>"), Err(Ambiguous)),
         (named("400 Bad", "<Code>RequestTimeout</Code>"), Err(Unreachable)),
+        (named("400 Bad", "<Code>SlowDown</Code>"), Err(Unreachable)),
+        (named("401 No", "<Code>Unauthorized</Code>"), Err(Denied)),
+        (UNKNOWN, Err(Unfit)),
         (named("403 No", "<Code>AccessDenied</Code>"), Err(Denied)),
         (named("400 Bad", "<Code>ExpiredToken</Code>"), Err(Denied)),
         (named("404 Not Found", "<Code>NoSuchBucket</Code>"), Err(Unfit)),
@@ -51,6 +56,16 @@ async fn an_answer_says_what_became_of_a_write() {
         }
         assert_eq!(put.map_err(|error| error.kind()), expected, "{answer:?}");
     }
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_know_conditions_is_refused() {
+    let server = Scripted::start("");
+    server.set_of("PUT", UNKNOWN);
+    let table = crate::table(&MotoS3::url(server.address, "elect", "a"));
+    let error = table.prepare().await.expect_err("unfit");
+    assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+    assert!(error.to_string().contains("does not know the conditions"), "{error}");
 }
 
 #[tokio::test]

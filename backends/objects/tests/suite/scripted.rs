@@ -12,6 +12,8 @@ pub(crate) type Answer = (&'static str, &'static str);
 pub(crate) const REMOVED: Answer = ("204 No Content", "");
 pub(crate) const PRECONDITION: Answer =
     ("412 Failed", "<Error><Code>PreconditionFailed</Code></Error>");
+pub(crate) const DENIED: Answer = ("403 No", "<Error><Code>AccessDenied</Code></Error>");
+pub(crate) const UNKNOWN: Answer = ("501 No", "<Error><Code>NotImplemented</Code></Error>");
 pub(crate) const ABSENT: Answer = ("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>");
 
 /// The server. It heeds conditions for its own objects, `/-/...`.
@@ -33,7 +35,7 @@ struct State {
 }
 
 impl Scripted {
-    /// Starts a server whose note says that it has proven this: `puts` or `deletes`.
+    /// Starts a server whose note says that it has proven this: `puts` or `deletes`, or nothing.
     pub(crate) fn start(proven: &str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -60,7 +62,7 @@ impl Scripted {
         (state.answer, state.special) = (answer, HashMap::new());
     }
 
-    /// Sets the answer to requests of one method. That to `DELETE` is also the answer for its own objects.
+    /// Sets the answer to requests of one method, also for its own objects.
     pub(crate) fn set_of(&self, method: &'static str, answer: Answer) {
         self.state().special.insert(method, answer);
     }
@@ -94,7 +96,7 @@ impl State {
             self.asked.push(head.to_owned());
             return answer;
         }
-        if let Some((_, answer)) = special.filter(|_| method == "delete") {
+        if let Some((_, answer)) = special {
             if *answer == REMOVED {
                 self.objects.remove(path);
             }

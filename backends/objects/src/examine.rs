@@ -4,6 +4,7 @@ use elect_api::Finding;
 use elect_remote::Respondent;
 
 use crate::error::Failure;
+use crate::session::proof::is_without_deletes;
 use crate::session::{Session, is_without_bucket};
 
 /// Whether the bucket is there.
@@ -36,6 +37,12 @@ pub(crate) async fn examine(session: &Session, state: &State) -> Respondent {
     };
     if matches!(state, State::There) {
         findings.extend(settings(session).await);
+        if is_without_deletes(session).await {
+            findings.push(Finding::note(
+                "the credentials may not remove objects: each deleted row leaves one of 16 bytes behind",
+                format!("permit s3:DeleteObject on {}", session.bucket.arn()),
+            ));
+        }
     }
     Respondent {
         version: server,

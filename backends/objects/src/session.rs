@@ -89,6 +89,22 @@ impl Bucket {
         self.object(ID)
     }
 
+    /// The name of all objects of elect in a policy.
+    pub(crate) fn arn(&self) -> String {
+        let partition = match self.region.split_once('-') {
+            Some(("cn", _)) => "aws-cn",
+            Some(("us", rest)) if rest.starts_with("gov-") => "aws-us-gov",
+            _ => "aws",
+        };
+        format!("arn:{partition}:s3:::{}/{}*", self.name, self.folder())
+    }
+
+    /// What the keys of all objects begin with; empty if the bucket has no others.
+    pub(crate) fn folder(&self) -> String {
+        let prefix = self.prefix.as_ref();
+        if prefix.is_empty() { String::new() } else { format!("{prefix}/") }
+    }
+
     /// Notes what a server has proven to this process.
     fn note(&self, proof: Proof) {
         let mut proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);

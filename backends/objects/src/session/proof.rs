@@ -10,7 +10,7 @@ use object_store::path::Path;
 
 use super::{Bucket, Session};
 use crate::PRODUCT;
-use crate::error::Failure;
+use crate::error::{Failure, NO_RIGHT, NOT_IMPLEMENTED};
 use crate::object::{Object, tombstone, with};
 
 /// The number of sessions that write at once.
@@ -68,10 +68,27 @@ impl Writer {
     /// there.
     pub(crate) async fn delete(&self, path: &Path, tag: &Tag) -> Result<bool, Failure> {
         if self.proof.is_of_deletes {
-            return self.session.remove_if(path, tag).await;
+            match self.session.remove_if(path, tag).await {
+                Err(failure) if is_unavailable(&failure) => {
+                    let proof = Proof { is_of_deletes: false, ..self.proof.clone() };
+                    self.session.bucket.note(proof);
+                }
+                removed => return removed,
+            }
         }
         self.session.write(path, Some(tag), tombstone()).await.map(|put| put != Put::Conflict)
     }
+}
+
+/// Returns whether the store answers that it removes nothing for these credentials, or by such a request.
+fn is_unavailable(failure: &Failure) -> bool {
+    failure.refusal().is_some_and(|refusal| refusal.is(&[NO_RIGHT, NOT_IMPLEMENTED]))
+}
+
+/// Returns whether the credentials have no right to remove objects. It asks for one that is not there.
+pub(crate) async fn is_without_deletes(session: &Session) -> bool {
+    let removed = session.remove_if(&probe(session), &other_tag()).await;
+    removed.is_err_and(|failure| failure.refusal().is_some_and(|it| it.is(&[NO_RIGHT])))
 }
 
 /// Has the way of a session proven. A store without an id gets one, and a note of what its server has proven. The

@@ -1,19 +1,18 @@
 //! A row is removed by a conditional delete, where the store and the way to it heed its condition.
 
+use elect_api::ErrorKind;
 use elect_record::table::{Body, Put, Table, Tag};
 use elect_testkit::servers::{Database as _, MotoS3};
 
 use crate::ROW;
-use crate::scripted::{REMOVED, Scripted};
+use crate::doctor::findings;
+use crate::scripted::{ABSENT, Answer, DENIED, PRECONDITION, REMOVED, Scripted, UNKNOWN};
 
-const WRITTEN: (&str, &str) = ("200 OK\r\nETag: \"3\"", "");
+const WRITTEN: Answer = ("200 OK\r\nETag: \"3\"", "");
 const ID: &str = "/elect/a/rows/-/id";
 
 /// A server that has proven this, and a table that has tried its way there. `DELETE` is always answered so.
-async fn prepared(
-    proven: &str,
-    answer: Option<(&'static str, &'static str)>,
-) -> (Scripted, impl Table) {
+async fn prepared(proven: &str, answer: Option<Answer>) -> (Scripted, impl Table) {
     let server = Scripted::start(proven);
     if let Some(answer) = answer {
         server.set_of("DELETE", answer);
@@ -35,6 +34,8 @@ async fn the_condition_of_a_delete_is_tried_on_the_way_of_each_process() {
         ("deletes", None, ["delete"]),
         // Something on the way strips the header.
         ("deletes", Some(REMOVED), ["put"]),
+        ("deletes", Some(DENIED), ["put"]),
+        ("deletes", Some(UNKNOWN), ["put"]),
         ("puts", None, ["put"]),
     ] {
         let (server, table) = prepared(proven, answer).await;
@@ -48,4 +49,57 @@ async fn the_condition_of_a_delete_is_tried_on_the_way_of_each_process() {
         let found: Vec<_> = heads.iter().map(|head| head.split(' ').next().expect("one")).collect();
         assert_eq!(found, methods, "{proven}, {answer:?}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_says_what_became_of_a_delete() {
+    use ErrorKind::{Ambiguous, Denied, Unreachable};
+    let (server, table) = prepared("deletes", None).await;
+    let row = ("200 OK\r\nETag: \"4\"", "0123456789abcdef\nhead\n");
+    let tombstone = ("200 OK\r\nETag: \"4\"", "0123456789abcdef");
+    let (ask, look) = (["delete"], ["delete", "get"]);
+    for (answer, then, expected, methods) in [
+        (REMOVED, WRITTEN, Ok(true), &ask[..]),
+        (PRECONDITION, row, Ok(false), &look),
+        (PRECONDITION, tombstone, Ok(true), &look),
+        (PRECONDITION, ABSENT, Ok(true), &look),
+        (ABSENT, ABSENT, Ok(true), &look),
+        (("409 No", "<Code>ConditionalRequestConflict</Code>"), row, Ok(false), &look),
+        (("412 Failed", "<html>"), WRITTEN, Err(Ambiguous), &ask),
+        (("404 Not Found", ""), WRITTEN, Err(Ambiguous), &ask),
+        (("500 Error", "<Code>InternalError</Code>"), WRITTEN, Err(Ambiguous), &ask),
+        (("503 Slow", "<Code>SlowDown</Code>"), WRITTEN, Err(Ambiguous), &ask),
+        (("400 Bad", "<Code>RequestTimeout</Code>"), WRITTEN, Err(Unreachable), &ask),
+        (("403 No", "<Code>InvalidAccessKeyId</Code>"), WRITTEN, Err(Denied), &ask),
+    ] {
+        server.set(then);
+        server.set_of("DELETE", answer);
+        let deleted = table.delete(ROW, &tag()).await;
+        assert_eq!(deleted.map_err(|error| error.kind()), expected, "{answer:?}, {then:?}");
+        assert_eq!(server.asked(), methods, "{answer:?}, {then:?}");
+    }
+}
+
+/// The right to remove objects may be taken away, and a server may be replaced.
+#[tokio::test]
+async fn a_row_that_may_not_be_removed_becomes_a_tombstone() {
+    for answer in [DENIED, UNKNOWN] {
+        let (server, table) = prepared("deletes", None).await;
+        server.set(WRITTEN);
+        server.set_of("DELETE", answer);
+        for methods in [&["delete", "put"][..], &["put"]] {
+            assert!(table.delete(ROW, &tag()).await.expect("an answer"), "{answer:?}");
+            assert_eq!(server.asked(), methods, "{answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_missing_right_to_remove_objects_is_found() {
+    let (server, table) = prepared("deletes", None).await;
+    server.set(ABSENT);
+    assert_eq!(findings(&table).await, "");
+    server.set_of("DELETE", DENIED);
+    let found = findings(&table).await;
+    assert!(found.contains("s3:DeleteObject on arn:aws:s3:::elect/a/rows/*"), "{found}");
 }

@@ -8,7 +8,7 @@ use elect_record::table::Table;
 use elect_testkit::servers::{Database as _, DatabaseServer as _, MotoS3};
 
 /// What is found, each with the way out.
-async fn findings(table: &impl Table) -> String {
+pub(crate) async fn findings(table: &impl Table) -> String {
     // It measures round trips, which do not matter here.
     let clock: Clock = Arc::new(|| Boottime::from_boot(Duration::ZERO));
     let found = table.examine(clock).await.expect("an answer").findings;

@@ -12,12 +12,14 @@ use elect_remote::{HttpQueue, Refusal as _, wire_form};
 use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, SERVER};
-use hyper::{HeaderMap, Method, Request, Response};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response};
 use object_store::aws::AwsCredential;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
     HttpResponse, HttpResponseBody, HttpService,
 };
+use object_store::signer::Url;
 use object_store::{ClientOptions, CredentialProvider};
 
 use crate::error::{Failure, Refusal};
@@ -76,7 +78,7 @@ impl Wire {
             _ if head.uri.path().ends_with('/') => "get_bucket",
             _ => "get_object",
         });
-        let key = signed_by(&head.headers);
+        let key = signed_by(&head);
         let request = wire_form(Request::from_parts(head, body.to_bytes()))?;
         let answer = self.0.requests.ask(request).await?;
         let refusal = (!answer.status().is_success()).then(|| Refusal::of(&answer));
@@ -106,11 +108,16 @@ fn server(answer: &Response<Bytes>) -> String {
     clean(name.to_owned(), WORDS)
 }
 
-/// The id of the key that has signed a request.
-fn signed_by(headers: &HeaderMap) -> String {
-    let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
-    let key = header.and_then(|header| header.split_once("Credential=")?.1.split('/').next());
-    key.unwrap_or_default().to_owned()
+/// The id of the key that has signed a request, by a header or in its address.
+fn signed_by(head: &Parts) -> String {
+    let header = head.headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let scope = header.and_then(|header| header.split_once("Credential=")).map(|(_, it)| it.into());
+    let scope: Option<String> = scope.or_else(|| {
+        let url = Url::parse(&head.uri.to_string()).ok()?;
+        let (_, scope) = url.query_pairs().find(|(name, _)| name == "X-Amz-Credential")?;
+        Some(scope.into_owned())
+    });
+    scope.unwrap_or_default().split('/').next().unwrap_or_default().to_owned()
 }
 
 #[async_trait]

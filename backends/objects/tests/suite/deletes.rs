@@ -6,10 +6,9 @@ use elect_testkit::servers::{Database as _, MotoS3};
 
 use crate::ROW;
 use crate::doctor::findings;
-use crate::scripted::{ABSENT, Answer, DENIED, PRECONDITION, REMOVED, Scripted, UNKNOWN};
+use crate::scripted::{ABSENT, Answer, DENIED, ID, PRECONDITION, REMOVED, Scripted, UNKNOWN};
 
 const WRITTEN: Answer = ("200 OK\r\nETag: \"3\"", "");
-const ID: &str = "/elect/a/rows/-/id";
 
 /// A server that has proven this, and a table that has tried its way there. `DELETE` is always answered so.
 async fn prepared(proven: &str, answer: Option<Answer>) -> (Scripted, impl Table) {
@@ -48,6 +47,56 @@ async fn the_condition_of_a_delete_is_tried_on_the_way_of_each_process() {
         assert!(heads.iter().all(|head| head.contains("\r\nif-match: \"2\"")), "{heads:?}");
         let found: Vec<_> = heads.iter().map(|head| head.split(' ').next().expect("one")).collect();
         assert_eq!(found, methods, "{proven}, {answer:?}");
+    }
+}
+
+/// The first candidate has the store prove all.
+#[tokio::test]
+async fn the_note_says_whether_the_condition_of_a_delete_is_proven() {
+    for (answer, note, method) in [
+        (None, "deletes scripted", "delete"),
+        (Some(REMOVED), "puts scripted", "put"),
+        (Some(PRECONDITION), "puts scripted", "put"),
+        (Some(DENIED), "puts scripted", "put"),
+        (Some(UNKNOWN), "puts scripted", "put"),
+    ] {
+        let server = Scripted::start("");
+        if let Some(answer) = answer {
+            server.set_of("DELETE", answer);
+        }
+        let table = crate::table(&MotoS3::url(server.address, "elect", "a"));
+        table.prepare().await.expect("it heeds conditions of puts");
+        assert_eq!(server.note(), note, "{answer:?}");
+        server.set(WRITTEN);
+        assert!(table.delete(ROW, &tag()).await.expect("an answer"));
+        assert_eq!(server.asked(), [method], "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn credentials_that_a_delete_was_refused_with_are_found_anew() {
+    for name in ["ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch"] {
+        let server = Scripted::start("deletes");
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let sign_by = |key: &str| {
+            let keys = format!("aws_access_key_id = {key}\naws_secret_access_key = any\n");
+            std::fs::write(&file, format!("[default]\n{keys}")).expect("written");
+        };
+        sign_by("first+1");
+        let (address, path) = (server.address, file.path().display());
+        let options = format!("region=a&endpoint=http://{address}&credentials-file={path}");
+        let table = crate::table(&format!("s3://elect/a/rows?{options}"));
+        table.prepare().await.expect("it heeds conditions");
+        sign_by("second");
+        let refusal = format!("<Error><Code>{name}</Code></Error>");
+        server.set(WRITTEN);
+        server.set_of("DELETE", ("400 Bad", refusal.leak()));
+        let error = table.delete(ROW, &tag()).await.expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+        table.put(ROW, "", Some(&tag()), &Body::default()).await.expect("an answer");
+        let heads = server.heads();
+        assert!(heads[0].contains("x-amz-credential=first%2b1%2f"), "{heads:?}");
+        assert!(heads[1].contains("credential=second/"), "{heads:?}");
     }
 }
 

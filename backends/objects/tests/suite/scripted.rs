@@ -16,6 +16,9 @@ pub(crate) const DENIED: Answer = ("403 No", "<Error><Code>AccessDenied</Code></
 pub(crate) const UNKNOWN: Answer = ("501 No", "<Error><Code>NotImplemented</Code></Error>");
 pub(crate) const ABSENT: Answer = ("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>");
 
+/// The object with the id of the store.
+pub(crate) const ID: &str = "/elect/a/rows/-/id";
+
 /// The server. It heeds conditions for its own objects, `/-/...`.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
@@ -41,7 +44,7 @@ impl Scripted {
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(Mutex::new(State::default()));
         let id = format!("0123456789abcdef\n00000000000000a1\n{proven}\nscripted");
-        state.lock().expect("no panic").objects.insert("/elect/a/rows/-/id".into(), (0, id));
+        state.lock().expect("no panic").objects.insert(ID.into(), (0, id));
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -76,6 +79,13 @@ impl Scripted {
     pub(crate) fn asked(&self) -> Vec<String> {
         let word = |head: &String| head.split(' ').next().unwrap_or_default().to_owned();
         self.heads().iter().map(word).collect()
+    }
+
+    /// Returns what its note says that it has proven.
+    pub(crate) fn note(&self) -> String {
+        let state = self.state();
+        let (_, text) = &state.objects[ID];
+        text.lines().skip(2).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the keys of its own objects.

@@ -65,3 +65,13 @@ async fn all_kinds_of_requests_are_signed() {
     }
     assert!(table.delete(key, &tag).await.expect("an answer"));
 }
+
+/// Each bucket takes volumes of its own, of which the server makes the first ones late.
+#[test]
+fn a_server_of_seaweedfs_has_room_for_many_buckets_at_once() {
+    let server = SeaweedFs::start();
+    SeaweedFs::put(server.address(), "first", "text");
+    for number in 0..12 {
+        SeaweedFs::make(server.address(), &format!("bucket{number}"));
+    }
+}

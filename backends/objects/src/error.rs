@@ -128,7 +128,7 @@ impl Refusal {
 }
 
 /// The text of the first element of this name.
-fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     rest.split_once(&format!("</{name}>")).map(|(text, _)| text)
 }

@@ -122,8 +122,8 @@ pub(crate) fn keys(
     }
 }
 
-/// The settings of a profile in the text of such a file; `None` if it is not there. Sections that are nested in a setting
-/// are left out.
+/// The settings of a profile in the text of such a file; `None` if it is not there. Sections that are nested in a
+/// setting are left out.
 pub(crate) fn settings(text: &str, profile: &str) -> Option<HashMap<String, String>> {
     let (mut found, mut is_here) = (None::<HashMap<_, _>>, false);
     for line in text.lines() {
@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(region("third"), None);
     }
 
-    /// The id of the key that is found with these options and variables, or why there is none. A container has one, too.
+    /// The id of the key that is found with these options and variables, or why there is none. The service of a container
+    /// is set up as well, and does not answer.
     async fn found(options: &str, variables: &[(&str, &str)]) -> Result<String, String> {
         let url = Url::parse(&format!("s3://jobs?{options}"), 0, OPTIONS).expect("a good URL");
         let container = ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:1/");
@@ -225,7 +226,7 @@ mod tests {
         ] {
             match (found(options, variables).await, expected) {
                 (Ok(found), Ok(expected)) => {
-                    assert_eq!(found, expected, "{options}, {variables:?}")
+                    assert_eq!(found, expected, "{options}, {variables:?}");
                 }
                 (Err(why), Err(expected)) => {
                     assert!(why.contains(expected), "{options}, {variables:?}: {why}");

@@ -9,8 +9,8 @@ use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId};
 use elect_record::table::{Key, Put, Tag};
 use elect_remote::{
-    Address, Dialling, Encryption, Http, HttpQueue, Identity, Opener, Place, Product, Pulse,
-    Respondent, Variable, Witness,
+    Address, Encryption, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent, Variable,
+    Witness,
 };
 use futures_util::TryStreamExt as _;
 use hyper::header::{CACHE_CONTROL, HeaderValue, IF_MATCH, USER_AGENT};
@@ -127,14 +127,10 @@ impl Bucket {
     ) -> object_store::Result<AmazonS3> {
         let is_secured = !matches!(address.encryption, Encryption::Off);
         let (scheme, usual) = if is_secured { ("https", 443) } else { ("http", 80) };
-        let way = place.way.host();
-        let is_below = way.is_some_and(|it| address::is_below(&address.url, &self.name, it));
-        let host = match way {
-            // As it is signed.
-            Some(host) if host.port == usual => host.name.clone(),
-            Some(host) => host.to_string(),
-            None => "localhost".to_owned(),
-        };
+        let is_below =
+            place.way.host().is_some_and(|it| address::is_below(&address.url, &self.name, it));
+        // As it is signed.
+        let host = place.way.authority(usual);
         let no_cache = HeaderValue::from_static("no-cache");
         let us = HeaderValue::from_static(concat!("elect/", env!("CARGO_PKG_VERSION")));
         let headers = HeaderMap::from_iter([(CACHE_CONTROL, no_cache), (USER_AGENT, us)]);
@@ -319,13 +315,7 @@ impl Opener for Bucket {
         place: &Place,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let http = Http::dial(&place.way, &address.encryption, witness).await?;
-        let (way, encryption) = (place.way.clone(), address.encryption.clone());
-        let redial = move || -> Dialling<_> {
-            let (way, encryption) = (way.clone(), encryption.clone());
-            Box::pin(async move { Http::dial(&way, &encryption, &Witness::default()).await })
-        };
-        let (requests, pulse) = HttpQueue::with_redial(http, Box::new(redial));
+        let (requests, pulse) = HttpQueue::dial(&place.way, &address.encryption, witness).await?;
         let wire = Wire::new(requests, self.signer.clone());
         let objects = self.client(address, place, &wire).map_err(|error| failure(&error))?;
         let (place, bucket) = (place.way.to_string(), self.clone());

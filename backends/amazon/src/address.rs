@@ -59,7 +59,7 @@ impl Service<'_> {
         let config = settings.variable("AWS_CONFIG_FILE").map(Into::into);
         if let Some(path) = config.or_else(|| settings.at_home(".aws/config")) {
             settings.add_file("the configuration of AWS", path, |text| {
-                Ok(profile::settings(text, &profile))
+                Ok(profile::settings(text, &profile).unwrap_or_default())
             })?;
         }
         known_profile(&settings, &profile)?;

@@ -119,10 +119,9 @@ impl Inner {
 
     /// Finds credentials, unless another call does so already.
     async fn find_in_time(&self) {
-        if let Ok(_one_at_a_time) = self.finding.try_lock()
-            && let Ok(found) = self.sources.find(&self.context).await
-        {
-            *self.known() = Some(found);
+        if let Ok(_one_at_a_time) = self.finding.try_lock() {
+            // The request that needs new ones says why there are none.
+            let _ = self.renew().await;
         }
     }
 
@@ -130,9 +129,13 @@ impl Inner {
     async fn find(&self) -> Result<Credential, Refused> {
         let _one_at_a_time = self.finding.lock().await;
         let known = self.known().clone().filter(SigningCredential::is_valid);
-        if let Some(known) = known {
-            return Ok(known);
+        match known {
+            Some(known) => Ok(known),
+            None => self.renew().await,
         }
+    }
+
+    async fn renew(&self) -> Result<Credential, Refused> {
         let found = self.sources.find(&self.context).await?;
         *self.known() = Some(found.clone());
         Ok(found)

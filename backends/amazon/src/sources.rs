@@ -1,23 +1,25 @@
 //! Where credentials come from, and in which order.
 //!
 //! The library's own chain goes on to the next source when one fails. A pod whose web identity fails once would then get
-//! the role of its machine. Here the first source that is set up decides.
+//! the role of its machine. Here the first source that is set up decides, also if only a half of it is.
 
 use std::path::Path;
 
 use elect_remote::Url;
 use reqsign_aws_v4::{
     AssumeRoleWithWebIdentityCredentialProvider, Credential, ECSCredentialProvider,
-    EnvCredentialProvider, IMDSv2CredentialProvider, ProcessCredentialProvider,
-    ProfileCredentialProvider, SSOCredentialProvider,
+    IMDSv2CredentialProvider, ProcessCredentialProvider, SSOCredentialProvider,
 };
 use reqsign_core::{Context, ErrorKind, ProvideCredential};
 
 use crate::Refused;
+use crate::profile::{Profile, keys};
 
 /// What people read if there are none.
 const NONE: &str = "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the \
                     machine a role";
+/// The variables that are keys.
+const KEYS: [&str; 3] = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 /// The variables that name the service of a container.
 const CONTAINER: [&str; 2] =
     ["AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"];
@@ -29,7 +31,7 @@ const METADATA: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 pub(crate) struct Sources {
     /// Whether variables and the surroundings count as well.
     are_all: bool,
-    profile: ProfileCredentialProvider,
+    profile: Profile,
     sso: Option<SSOCredentialProvider>,
     program: Option<ProcessCredentialProvider>,
     web_identity: AssumeRoleWithWebIdentityCredentialProvider,
@@ -40,15 +42,10 @@ impl Sources {
     /// The sources for a region. The URL may name a profile, or a file of credentials: no others count then.
     pub(crate) fn of(region: &str, url: &Url) -> Self {
         let (path, name) = (url.option("credentials-file"), url.option("profile"));
-        let mut profile = ProfileCredentialProvider::new();
         let (mut sso, mut program) =
             (SSOCredentialProvider::new(), ProcessCredentialProvider::new());
-        if let Some(path) = path {
-            profile = profile.with_credentials_file(path).with_config_file(path);
-        }
         if let Some(name) = name {
-            (profile, sso) = (profile.with_profile(name), sso.with_profile(name));
-            program = program.with_profile(name);
+            (sso, program) = (sso.with_profile(name), program.with_profile(name));
         }
         let mut web_identity = AssumeRoleWithWebIdentityCredentialProvider::new()
             .with_region(region.to_owned())
@@ -58,7 +55,7 @@ impl Sources {
         }
         Self {
             are_all: path.is_none() && name.is_none(),
-            profile,
+            profile: Profile::of(url),
             sso: path.is_none().then_some(sso),
             program: path.is_none().then_some(program),
             web_identity,
@@ -79,11 +76,11 @@ impl Sources {
 
     async fn first(&self, context: &Context) -> Result<Option<Credential>, Refused> {
         if self.are_all
-            && let Some(found) = asked(&EnvCredentialProvider::new(), context).await?
+            && let Some(found) = keys("the environment", KEYS, |name| context.env_var(name))?
         {
             return Ok(Some(found));
         }
-        if let Some(found) = asked(&self.profile, context).await? {
+        if let Some(found) = self.profile.keys(context).await? {
             return Ok(Some(found));
         }
         if let Some(sso) = &self.sso

@@ -3,8 +3,7 @@
 use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId, count_trip};
 use elect_remote::{
-    Address, Dialling, Http, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent,
-    Variable, Witness,
+    Address, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
 };
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Request, StatusCode, Uri};
@@ -19,6 +18,9 @@ use crate::{PRODUCT, address, item};
 const SERVICE: &str = "DynamoDB_20120810";
 /// The key of the item with the id of the store.
 pub(crate) const ID: (&str, &str) = ("-", "id");
+
+/// The port that no request names, as it is signed.
+const HTTPS: u16 = 443;
 
 /// Opens sessions with one table.
 #[derive(Clone, Debug)]
@@ -160,14 +162,8 @@ impl Opener for TableName {
         place: &Place,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let http = Http::dial(&place.way, &address.encryption, witness).await?;
-        let (way, encryption) = (place.way.clone(), address.encryption.clone());
-        let redial = move || -> Dialling<Refusal> {
-            let (way, encryption) = (way.clone(), encryption.clone());
-            Box::pin(async move { Http::dial(&way, &encryption, &Witness::default()).await })
-        };
-        let (requests, pulse) = HttpQueue::with_redial(http, Box::new(redial));
-        let (place, host) = (place.way.to_string(), host(place));
+        let (requests, pulse) = HttpQueue::dial(&place.way, &address.encryption, witness).await?;
+        let (place, host) = (place.way.to_string(), place.way.authority(HTTPS));
         let name = self.clone();
         let mut session =
             Session { place, host, name, store: None, is_without_table: false, requests, pulse };
@@ -206,13 +202,4 @@ impl Opener for TableName {
 /// Returns whether there is no such table.
 pub(crate) fn is_without_table(failure: &Failure) -> bool {
     failure.refusal().is_some_and(|refusal| refusal.is(NO_TABLE))
-}
-
-/// The host as requests name it: without a usual port, as it is signed.
-fn host(place: &Place) -> String {
-    match place.way.host() {
-        Some(host) if host.port == 443 => host.name.clone(),
-        Some(host) => host.to_string(),
-        None => "localhost".to_owned(),
-    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use elect_api::{Clock, Error, ErrorKind, Examination, Profile, StoreId};
-use elect_record::table::{Body, Epoch, Found, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
+use elect_record::table::{Body, Epoch, Key, NamedRow, Put, Range, Row, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 use serde_json::{Value, json};
 
@@ -261,12 +261,6 @@ impl Table for ItemTable {
 
     fn may_lose(&self) -> bool {
         false
-    }
-
-    async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
-        let rows = self.scan(Range::Row(key)).await?;
-        let row = rows.rows.into_iter().next().map(|(.., row)| row);
-        Ok(Found { epoch: rows.epoch, row })
     }
 
     async fn put(

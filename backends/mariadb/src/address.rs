@@ -164,10 +164,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str, variables: &[(&str, &str)]) -> Result<Address, Error> {
-        super::parse(url, &|name| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        })
+        super::parse(url, &elect_testkit::environment(variables))
     }
 
     #[test]

@@ -28,12 +28,26 @@ pub(crate) enum Refusal {
 
 pub(crate) const NO_BUCKET: &str = "NoSuchBucket";
 const NO_OBJECT: &str = "NoSuchKey";
-const NO_RIGHT: &str = "AccessDenied";
+pub(crate) const NO_RIGHT: &str = "AccessDenied";
+/// A header of the request is not known to the store.
+pub(crate) const NOT_IMPLEMENTED: &str = "NotImplemented";
 const NO_CREDENTIALS: [&str; 4] =
     ["InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed"];
 const EXPIRED: [&str; 2] = ["ExpiredToken", "TokenRefreshRequired"];
 const OTHER_REGION: [&str; 2] = ["PermanentRedirect", "AuthorizationHeaderMalformed"];
-const BUSY: [&str; 3] = ["OperationAborted", "RequestTimeout", "TemporaryRedirect"];
+/// What to do about a missing right.
+const POLICY: &str = "elect help s3 has the policy that the credentials need";
+/// What passes, with any status.
+const BUSY: [&str; 8] = [
+    "OperationAborted",
+    "RequestLimitExceeded",
+    "RequestTimeout",
+    "ServiceUnavailable",
+    "SlowDown",
+    "TemporaryRedirect",
+    "Throttling",
+    "ThrottlingException",
+];
 
 impl Refusal {
     pub(crate) fn of(answer: &Response<Bytes>) -> Self {
@@ -63,13 +77,21 @@ impl Refusal {
     /// Returns whether the condition of a write does not hold: the tag is another one, or there is no object, or
     /// another write was in the middle of its work.
     pub(crate) fn is_conflict(&self) -> bool {
-        let is_meanwhile = self.has(StatusCode::CONFLICT) && !self.is(&[""]);
-        self.has(StatusCode::PRECONDITION_FAILED) || is_meanwhile || self.is_absence()
+        let is_one = self.has(StatusCode::PRECONDITION_FAILED) || self.has(StatusCode::CONFLICT);
+        // Without a name it may be the word of a proxy.
+        is_one && !self.is(&[""]) || self.is_absence()
     }
 
     /// Returns whether it is about the credentials, so that others may be accepted.
     pub(crate) fn is_of_credentials(&self) -> bool {
         self.is(&NO_CREDENTIALS) || self.is(&EXPIRED)
+    }
+
+    /// Returns whether the status is one that passes. What stands before the store may give it after it has passed the
+    /// request on.
+    fn is_passing(&self) -> bool {
+        let is_it = |status: &StatusCode| matches!(status.as_u16(), 408 | 425 | 429 | 500..);
+        matches!(self, Self::Named { status, .. } if is_it(status)) && !self.is(&[NOT_IMPLEMENTED])
     }
 
     fn advice(&self) -> (ErrorKind, &'static str) {
@@ -79,7 +101,11 @@ impl Refusal {
             502..=504 if name.is_empty() => {
                 (Unreachable, "a balancer or a proxy before the store reports it unavailable")
             }
-            429 | 500.. => (Unreachable, ""),
+            _ if self.is(&[NOT_IMPLEMENTED]) => (
+                Unfit,
+                "the store does not know the conditions If-Match and If-None-Match: elect help s3 names stores that do",
+            ),
+            _ if self.is_passing() => (Unreachable, ""),
             _ if name.is_empty() => {
                 (Unreachable, "another program answers in the place of the store: see the endpoint")
             }
@@ -88,22 +114,21 @@ impl Refusal {
                 "correct the credentials: `aws sts get-caller-identity` shows whose they are",
             ),
             _ if self.is(&EXPIRED) => (Denied, "log in again, as with `aws sso login`"),
-            _ if self.is(&[NO_RIGHT]) => {
-                (Denied, "elect help s3 has the policy that the credentials need")
-            }
             _ if self.is(&[NO_BUCKET]) => (
                 Unfit,
                 "the bucket is not there: correct its name, the region and the endpoint, or make it",
             ),
             _ if self.is(&OTHER_REGION) => (Unfit, "correct the region in the URL"),
             _ if self.is(&BUSY) || self.is_conflict() => (Unreachable, ""),
+            401 | 403 => (Denied, POLICY),
+            _ if self.is(&[NO_RIGHT]) => (Denied, POLICY),
             _ => (Unfit, ""),
         }
     }
 }
 
 /// The text of the first element of this name.
-fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     rest.split_once(&format!("</{name}>")).map(|(text, _)| text)
 }
@@ -117,8 +142,7 @@ impl elect_remote::Refusal for Refusal {
 
     /// Only a refusal with a name is the store's own. What stands before it may have passed the request on.
     fn is_unclear(&self) -> bool {
-        matches!(self, Self::Named { status, name, .. }
-            if status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS || name.is_empty())
+        self.is_passing() || self.is(&[""])
     }
 
     /// Another connection may lead to another machine of the store.
@@ -167,10 +191,12 @@ mod tests {
             let refusal = refusal(status, name);
             assert!(refusal.is_conflict() && !refusal.is_unclear(), "{status} {name}");
         }
-        for (status, name) in [(500, "InternalError"), (503, "SlowDown"), (429, "TooMany")] {
+        for (status, name) in
+            [(500, "InternalError"), (503, "SlowDown"), (429, "TooMany"), (408, "Timeout")]
+        {
             assert!(refusal(status, name).is_unclear(), "{status} {name}");
         }
-        for status in [302, 400, 403, 404, 408, 409, 429, 502, 503] {
+        for status in [302, 400, 403, 404, 408, 409, 412, 429, 502, 503] {
             let foreign = refusal(status, "");
             assert!(foreign.is_unclear() && !foreign.is_conflict(), "{status}");
             assert_eq!(foreign.error("x".into(), "").kind(), ErrorKind::Unreachable, "{status}");
@@ -187,6 +213,14 @@ mod tests {
             (301, "PermanentRedirect", ErrorKind::Unfit, "correct the region"),
             (400, "EntityTooLarge", ErrorKind::Unfit, "so it is (EntityTooLarge)"),
             (400, "RequestTimeout", ErrorKind::Unreachable, "so it is"),
+            (400, "SlowDown", ErrorKind::Unreachable, "so it is"),
+            (408, "Timeout", ErrorKind::Unreachable, "so it is"),
+            (425, "TooEarly", ErrorKind::Unreachable, "so it is"),
+            (401, "Unauthorized", ErrorKind::Denied, "the policy"),
+            (403, "AllAccessDisabled", ErrorKind::Denied, "the policy"),
+            (405, "MethodNotAllowed", ErrorKind::Unfit, "so it is"),
+            (501, "NotImplemented", ErrorKind::Unfit, "does not know the conditions"),
+            (501, "Other", ErrorKind::Unreachable, "so it is"),
         ] {
             let error = refusal(status, name).error("cannot".into(), "");
             let text = format!("{error}: {:?}", std::error::Error::source(&error));

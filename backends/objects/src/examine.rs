@@ -3,7 +3,8 @@
 use elect_api::Finding;
 use elect_remote::Respondent;
 
-use crate::error::Failure;
+use crate::error::{Failure, element};
+use crate::session::proof::is_without_deletes;
 use crate::session::{Session, is_without_bucket};
 
 /// Whether the bucket is there.
@@ -36,6 +37,12 @@ pub(crate) async fn examine(session: &Session, state: &State) -> Respondent {
     };
     if matches!(state, State::There) {
         findings.extend(settings(session).await);
+        if is_without_deletes(session).await {
+            findings.push(Finding::note(
+                "the credentials may not remove objects: each deleted row leaves one of 16 bytes behind",
+                format!("permit s3:DeleteObject on {}", session.bucket.arn()),
+            ));
+        }
     }
     Respondent {
         version: server,
@@ -50,20 +57,86 @@ pub(crate) async fn examine(session: &Session, state: &State) -> Respondent {
 /// The settings that do harm. What the credentials may not read, or the store does not know, is passed over.
 async fn settings(session: &Session) -> Vec<Finding> {
     let (bucket, mut findings) = (&session.bucket.name, Vec::new());
-    let says = |text: &str, words: &[&str]| words.iter().all(|word| text.contains(word));
     let versioning = session.setting("versioning").await.unwrap_or_default();
-    if says(&versioning, &["<Status>Enabled</Status>"]) {
+    if element(&versioning, "Status") == Some("Enabled") {
         findings.push(Finding::note(
             format!("the bucket {bucket} keeps the old version of an object at each renewal"),
             "take a bucket without versioning, or one with a rule that removes old versions soon",
         ));
     }
     let rules = session.setting("lifecycle").await.unwrap_or_default();
-    if says(&rules, &["<Expiration>", "<Status>Enabled</Status>"]) {
+    if removes(&rules, &session.bucket.folder()) {
         findings.push(Finding::warning(
             format!("the bucket {bucket} has a rule that removes old objects"),
             "limit it to other prefixes: elect would forget fences and values that are old",
         ));
     }
     findings
+}
+
+/// Returns whether a rule of these removes objects below a folder, which have no tags.
+fn removes(rules: &str, folder: &str) -> bool {
+    rules.split("<Rule>").skip(1).any(|rule| {
+        let rule = rule.split("</Rule>").next().unwrap_or_default();
+        let ends = element(rule, "Expiration").unwrap_or_default();
+        let prefix = element(rule, "Prefix").unwrap_or_default();
+        element(rule, "Status") == Some("Enabled")
+            && ["<Days>", "<Date>"].iter().any(|end| ends.contains(end))
+            && !rule.contains("<Tag>")
+            && (prefix.starts_with(folder) || folder.starts_with(prefix))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_is_judged_by_itself() {
+        let rule = |filter: &str, status: &str, what: &str| {
+            format!("<Rule><ID>a</ID>{filter}<Status>{status}</Status>{what}</Rule>")
+        };
+        let days = "<Expiration><Days>9</Days></Expiration>";
+        let of = |prefix: &str| format!("<Filter><Prefix>{prefix}</Prefix></Filter>");
+        let tagged = "<Filter><Tag><Key>a</Key><Value>b</Value></Tag></Filter>";
+        let large = "<Filter><ObjectSizeGreaterThan>9</ObjectSizeGreaterThan></Filter>";
+        for (rule, is_bad) in [
+            (rule("<Filter/>", "Enabled", days), true),
+            (rule(&of(""), "Enabled", days), true),
+            (rule(&of("jobs/"), "Enabled", days), true),
+            (rule(&of("jobs/elect/a/"), "Enabled", days), true),
+            (rule("<Prefix>jobs</Prefix>", "Enabled", days), true),
+            (rule(&format!("<Filter><And>{}</And></Filter>", of("jobs")), "Enabled", days), true),
+            (rule(large, "Enabled", days), true),
+            (rule("", "Enabled", "<Expiration><Date>2026-01-01</Date></Expiration>"), true),
+            (rule(&of("jobs/elected"), "Enabled", days), false),
+            (rule(&of("other/"), "Enabled", days), false),
+            (rule("", "Disabled", days), false),
+            (rule(tagged, "Enabled", days), false),
+            (
+                rule(
+                    "",
+                    "Enabled",
+                    "<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>",
+                ),
+                false,
+            ),
+            (
+                rule(
+                    "",
+                    "Enabled",
+                    "<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionExpiration>",
+                ),
+                false,
+            ),
+        ] {
+            let other =
+                "<Rule><Status>Disabled</Status><Expiration><Days>1</Days></Expiration></Rule>";
+            let rules = format!("<LifecycleConfiguration>{other}{rule}</LifecycleConfiguration>");
+            assert_eq!(removes(&rules, "jobs/elect/"), is_bad, "{rule}");
+        }
+        let other = rule(&of("other/"), "Enabled", days);
+        assert!(removes(&other, ""), "elect's objects begin with any election");
+        assert!(!removes("", "jobs/"));
+    }
 }

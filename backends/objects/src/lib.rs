@@ -18,11 +18,11 @@
 //! **A read** shows each write that was acknowledged before it, and so does a list. A proxy that caches lists breaks
 //! that: the library asks for fresh objects alone.
 //!
-//! **A delete** is a `DELETE` with `If-Match`, if the store has proven that it heeds that, to this process or to the
-//! one that noted it. Amazon does so since 2025, and many others do not. The library has no such request: it signs the
-//! address of one. Otherwise a delete is a put of a tombstone with `If-Match`. A creation that is refused reads the
-//! object, and replaces a tombstone by its own `ETag`. A list shows the length of an object, so a scan skips tombstones
-//! without a read.
+//! **A delete** is a `DELETE` with `If-Match`, if the store has proven that it heeds that, and the way of this process
+//! has, too. Amazon does so since 2025, and many others do not. The library has no such request: it signs the address
+//! of one. Otherwise a delete is a put of a tombstone with `If-Match`. A creation that is refused reads the object, and
+//! replaces a tombstone by its own `ETag`. A list shows the length of an object, so a scan skips tombstones without a
+//! read.
 //!
 //! **A tombstone stays.** A `DELETE` without a condition may arrive late. Meanwhile a candidate may have put a row in
 //! the place of the tombstone, and would lose it. This holds for the rows of waiters, too: a waiter whose row was
@@ -30,18 +30,20 @@
 //! other candidate knows their names. On a store that ignores the condition of a `DELETE`, each waiter of `order=queue`
 //! leaves an object of 16 bytes behind. With `order=race` there are two objects for each election.
 //!
-//! **The proof** (`proof.rs`): stores have ignored conditions, or compared and written in two steps. So no candidate
-//! enters before the store has shown that it heeds them, also when several puts arrive at once. No test can show that
-//! no race is ever lost. The object with the id says what was proven, and by which kind of server, as its answers name
-//! it (`Server`). So the first candidate alone sends these 40 requests, and another one after `Server` names another
-//! kind or version. Each other process tries one put of each kind, as a proxy on its own way may strip headers. Both
-//! have to be refused. A leader renews its lease without any of that.
+//! **The proof** (`session/proof.rs`): stores have ignored conditions, or compared and written in two steps. So no row
+//! is written before the store has shown that it heeds them, also when several puts arrive at once. No test can show
+//! that no race is ever lost. The object with the id says what was proven, and by which kind of server, as its answers
+//! name it (`Server`). So the first candidate alone sends these 40 requests, and another one after `Server` names
+//! another kind or version. Each other process tries one put of each kind, as a proxy on its own way may strip headers.
+//! Both have to be refused. It also tries to delete an object of its own, if the store has proven deletes: without
+//! that it writes tombstones. A leader renews its lease without any of that, until another kind of server answers.
 //!
 //! **Nothing acknowledged is lost**: Amazon answers once an object is in three places. Other stores may do less.
 //!
-//! **Unknown outcomes**: a request without an answer may have been carried out. So may one that was answered with a
-//! status of 500 or more, with 429, or without the name of an error of S3's. A status of 409 means that another write
-//! was in the middle of its work. It counts as a conflict, after which `elect_record` reads the row again.
+//! **Unknown outcomes**: a request without an answer may have been carried out. So may one that was answered without
+//! the name of an error of S3's, or with a status that passes: 408, 425, 429, or 500 and more. The error
+//! `NotImplemented` does not pass. A status of 409 means that another write was in the middle of its work. It counts as
+//! a conflict, after which `elect_record` reads the row again.
 //!
 //! **Credentials** are found by `elect_amazon`, and renewed in the background while they are still good, so no renewal
 //! of a lease waits for that.
@@ -54,7 +56,6 @@ mod address;
 mod error;
 mod examine;
 mod object;
-mod proof;
 mod session;
 mod table;
 mod wire;

@@ -1,5 +1,7 @@
 //! The session with a bucket: the requests to it, in the words of elect.
 
+pub(crate) mod proof;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -7,8 +9,8 @@ use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId};
 use elect_record::table::{Key, Put, Tag};
 use elect_remote::{
-    Address, Dialling, Encryption, Http, HttpQueue, Identity, Opener, Place, Product, Pulse,
-    Respondent, Variable, Witness,
+    Address, Encryption, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent, Variable,
+    Witness,
 };
 use futures_util::TryStreamExt as _;
 use hyper::header::{CACHE_CONTROL, HeaderValue, IF_MATCH, USER_AGENT};
@@ -21,10 +23,10 @@ use object_store::{
     PutOptions, RetryConfig, UpdateVersion,
 };
 
+use self::proof::{Proof, Writer};
 use crate::error::{Failure, NO_BUCKET, Refusal};
 use crate::examine::{self, State};
 use crate::object::{Object, TOMBSTONE};
-use crate::proof::Proof;
 use crate::wire::{Wire, failure};
 use crate::{PRODUCT, SCHEME, address};
 
@@ -42,10 +44,10 @@ pub(crate) struct Bucket {
     region: String,
     prefix: Path,
     signer: Signer,
-    /// What a server has proven to this process.
-    proven: Arc<Mutex<Option<Proof>>>,
+    /// What each kind of server has proven to this process.
+    proven: Arc<Mutex<Vec<Proof>>>,
     /// Held by the task that has it prove that.
-    pub(crate) proving: Arc<tokio::sync::Mutex<()>>,
+    proving: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A connection to the store, and what signs its requests.
@@ -54,8 +56,8 @@ pub(crate) struct Session {
     place: String,
     pub(crate) bucket: Bucket,
     /// The object with the id of the store, and the id, if it has one.
-    pub(crate) id: Option<(Object, StoreId)>,
-    /// The kind of server, by its own name when the session began. A proxy may answer later.
+    id: Option<(Object, StoreId)>,
+    /// The kind of server, by its own name when the session began.
     pub(crate) server: String,
     /// Whether there was no such bucket then.
     is_without_bucket: bool,
@@ -87,15 +89,33 @@ impl Bucket {
         self.object(ID)
     }
 
-    /// Notes what a server has proven.
-    pub(crate) fn note(&self, proof: Proof) {
-        *self.proven.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof);
+    /// The name of all objects of elect in a policy.
+    pub(crate) fn arn(&self) -> String {
+        let partition = match self.region.split_once('-') {
+            Some(("cn", _)) => "aws-cn",
+            Some(("us", rest)) if rest.starts_with("gov-") => "aws-us-gov",
+            _ => "aws",
+        };
+        format!("arn:{partition}:s3:::{}/{}*", self.name, self.folder())
+    }
+
+    /// What the keys of all objects begin with; empty if the bucket has no others.
+    pub(crate) fn folder(&self) -> String {
+        let prefix = self.prefix.as_ref();
+        if prefix.is_empty() { String::new() } else { format!("{prefix}/") }
+    }
+
+    /// Notes what a server has proven to this process.
+    fn note(&self, proof: Proof) {
+        let mut proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
+        proven.retain(|known| known.server != proof.server);
+        proven.push(proof);
     }
 
     /// What a server of this kind has proven to this process.
-    pub(crate) fn proof(&self, server: &str) -> Option<Proof> {
-        let proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        proven.filter(|proof| proof.server == server)
+    fn proof(&self, server: &str) -> Option<Proof> {
+        let proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
+        proven.iter().find(|proof| proof.server == server).cloned()
     }
 
     /// The library's client of the bucket at a place.
@@ -107,14 +127,10 @@ impl Bucket {
     ) -> object_store::Result<AmazonS3> {
         let is_secured = !matches!(address.encryption, Encryption::Off);
         let (scheme, usual) = if is_secured { ("https", 443) } else { ("http", 80) };
-        let way = place.way.host();
-        let is_below = way.is_some_and(|it| address::is_below(&address.url, &self.name, it));
-        let host = match way {
-            // As it is signed.
-            Some(host) if host.port == usual => host.name.clone(),
-            Some(host) => host.to_string(),
-            None => "localhost".to_owned(),
-        };
+        let is_below =
+            place.way.host().is_some_and(|it| address::is_below(&address.url, &self.name, it));
+        // As it is signed.
+        let host = place.way.authority(usual);
         let no_cache = HeaderValue::from_static("no-cache");
         let us = HeaderValue::from_static(concat!("elect/", env!("CARGO_PKG_VERSION")));
         let headers = HeaderMap::from_iter([(CACHE_CONTROL, no_cache), (USER_AGENT, us)]);
@@ -159,8 +175,8 @@ impl Session {
         Ok(Some(Object::read(tag.ok_or(Failure::Odd("an object without an ETag"))?, text)))
     }
 
-    /// Writes an object that has this tag; `None`: there is none.
-    pub(crate) async fn write(
+    /// Writes an object that has this tag; `None`: there is none. Rows are written by [`Session::writer`] alone.
+    async fn write(
         &self,
         path: &Path,
         expected: Option<&Tag>,
@@ -188,7 +204,7 @@ impl Session {
     }
 
     /// Removes an object that has this tag. Returns false if it has another one, or is not there.
-    pub(crate) async fn remove_if(&self, path: &Path, Tag(tag): &Tag) -> Result<bool, Failure> {
+    async fn remove_if(&self, path: &Path, Tag(tag): &Tag) -> Result<bool, Failure> {
         let tag = HeaderValue::from_str(tag).map_err(|_| Failure::Odd("a tag of no text"))?;
         let signed = SignedUrlOptions::new().with_signed_header(IF_MATCH, tag.clone());
         let removed = self.ask(async {
@@ -213,7 +229,7 @@ impl Session {
     }
 
     /// Removes an object that no one else writes.
-    pub(crate) async fn remove(&self, path: &Path) -> Result<(), Failure> {
+    async fn remove(&self, path: &Path) -> Result<(), Failure> {
         self.ask(self.objects.delete(path)).await
     }
 
@@ -248,15 +264,17 @@ impl Session {
         self.id.as_ref().map(|(_, id)| id)
     }
 
-    /// What the server has proven to this process.
-    pub(crate) fn proof(&self) -> Option<Proof> {
-        self.bucket.proof(&self.server)
+    /// What writes rows; `None` if the way to the store is not proven to this process, or the store has no id.
+    pub(crate) fn writer(self: &Arc<Self>) -> Option<Writer> {
+        self.store()?;
+        let proof = self.bucket.proof(&self.server)?;
+        Some(Writer { session: Arc::clone(self), proof })
     }
 
     /// What a server of this kind has proven to the process that has written the id.
     pub(crate) fn noted(&self) -> Option<Proof> {
         let body = self.id.as_ref()?.0.body.as_ref()?;
-        Some(Proof::read(&body.cells)).filter(|proof| proof.server == self.server)
+        Proof::read(&body.cells).filter(|proof| proof.server == self.server)
     }
 }
 
@@ -273,8 +291,9 @@ impl elect_remote::Session for Session {
         &self.pulse
     }
 
+    /// A session ends if another kind of server answers. The next one learns what that has proven.
     fn is_connected(&self) -> bool {
-        self.wire.is_open()
+        self.wire.is_open() && self.wire.server() == self.server
     }
 
     async fn check(&self) -> bool {
@@ -296,13 +315,7 @@ impl Opener for Bucket {
         place: &Place,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let http = Http::dial(&place.way, &address.encryption, witness).await?;
-        let (way, encryption) = (place.way.clone(), address.encryption.clone());
-        let redial = move || -> Dialling<_> {
-            let (way, encryption) = (way.clone(), encryption.clone());
-            Box::pin(async move { Http::dial(&way, &encryption, &Witness::default()).await })
-        };
-        let (requests, pulse) = HttpQueue::with_redial(http, Box::new(redial));
+        let (requests, pulse) = HttpQueue::dial(&place.way, &address.encryption, witness).await?;
         let wire = Wire::new(requests, self.signer.clone());
         let objects = self.client(address, place, &wire).map_err(|error| failure(&error))?;
         let (place, bucket) = (place.way.to_string(), self.clone());

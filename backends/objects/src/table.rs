@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use elect_api::{Clock, Error, Examination, Profile, StoreId};
-use elect_record::table::{Body, Epoch, Found, Key, NamedRow, Put, Range, Rows, Table, Tag};
+use elect_api::{Clock, Error, ErrorKind, Examination, Profile};
+use elect_record::table::{Body, Epoch, Key, NamedRow, Put, Range, Rows, Table, Tag};
 use elect_remote::{Link, Session as _};
 
-use crate::PRICE;
 use crate::error::Failure;
 use crate::object;
-use crate::proof;
+use crate::session::proof::{self, Writer};
 use crate::session::{Bucket, Session};
+use crate::{PRICE, PRODUCT};
 
 /// The default TTL: a lease of 15 s costs four times as much.
 const USUAL_TTL: Duration = Duration::from_secs(60);
@@ -29,18 +29,18 @@ impl ObjectTable {
         self.0.session().await
     }
 
-    /// Gives the store an id if it has none, and notes what its server has proven. The session is left, as the next one
-    /// reads the id.
-    async fn create(&self, session: &Session) -> Result<(), Error> {
-        let proof = proof::of(&self.0).await?;
-        let id = session.store().cloned().unwrap_or_else(StoreId::fresh);
-        let body = Body { head: id.as_str().to_owned(), cells: proof.written(), ..Body::default() };
-        let expected = session.id.as_ref().map(|(object, _)| &object.tag);
-        let made = session.write(&session.bucket.id(), expected, object::with(&body)).await;
-        session.close();
-        // Another candidate may have been faster.
-        made.map(drop)
-            .map_err(|failure| session.failed("cannot write the id of the store", &failure, true))
+    /// What writes rows. The way to the store is proven first, if it is not.
+    async fn writer(&self) -> Result<Writer, Error> {
+        let session = self.session().await?;
+        if let Some(writer) = session.writer() {
+            return Ok(writer);
+        }
+        proof::ensure(&self.0, &session).await?;
+        let session = self.session().await?;
+        session.writer().ok_or_else(|| {
+            let what = format!("{} is another server than before", PRODUCT.at(session.place()));
+            Error::new(ErrorKind::Unreachable, what)
+        })
     }
 }
 
@@ -89,12 +89,6 @@ impl Table for ObjectTable {
         false
     }
 
-    async fn get(&self, key: Key<'_>) -> Result<Found, Error> {
-        let rows = self.scan(Range::Row(key)).await?;
-        let row = rows.rows.into_iter().next().map(|(.., row)| row);
-        Ok(Found { epoch: rows.epoch, row })
-    }
-
     async fn put(
         &self,
         key: Key<'_>,
@@ -105,34 +99,28 @@ impl Table for ObjectTable {
         if !epoch.is_empty() {
             return Ok(Put::Conflict);
         }
-        let session = self.session().await?;
-        if session.store().is_none() {
-            return self.create(&session).await.map(|()| Put::Conflict);
-        }
+        let writer = self.writer().await?;
+        let session = &writer.session;
         let doing = format!("cannot write the row {key}");
         let (path, text) = (session.bucket.object(key), object::with(body));
-        let mut put = session.write(&path, expected, text.clone()).await;
+        let mut put = writer.put(&path, expected, text.clone()).await;
         if expected.is_none() && matches!(put, Ok(Put::Conflict)) {
             // A tombstone may be there.
             let found = session.read(&path).await;
             let found = found.map_err(|failure| session.failed(&doing, &failure, false))?;
             if let Some(grave) = found.filter(object::Object::is_tombstone) {
-                put = session.write(&path, Some(&grave.tag), text).await;
+                put = writer.put(&path, Some(&grave.tag), text).await;
             }
         }
         put.map_err(|failure| session.failed(&doing, &failure, true))
     }
 
     async fn delete(&self, key: Key<'_>, tag: &Tag) -> Result<bool, Error> {
-        let session = self.session().await?;
+        let writer = self.writer().await?;
+        let session = &writer.session;
         let doing = format!("cannot remove the row {key}");
         let path = session.bucket.object(key);
-        let removed = if session.proof().is_some_and(|proof| proof.is_of_deletes) {
-            session.remove_if(&path, tag).await
-        } else {
-            let written = session.write(&path, Some(tag), object::tombstone()).await;
-            written.map(|put| put != Put::Conflict)
-        };
+        let removed = writer.delete(&path, tag).await;
         if removed.map_err(|failure| session.failed(&doing, &failure, true))? {
             return Ok(true);
         }
@@ -149,18 +137,7 @@ impl Table for ObjectTable {
     }
 
     async fn prepare(&self) -> Result<(), Error> {
-        let session = self.session().await?;
-        if session.store().is_some() && session.proof().is_some() {
-            return Ok(());
-        }
-        match (&session.id, session.noted()) {
-            (Some((id, _)), Some(noted)) => {
-                proof::try_the_way(&session, id).await?;
-                session.bucket.note(noted);
-                Ok(())
-            }
-            _ => self.create(&session).await,
-        }
+        self.writer().await.map(drop)
     }
 
     async fn examine(&self, clock: Clock) -> Result<Examination, Error> {

@@ -8,15 +8,18 @@ use async_trait::async_trait;
 use elect_amazon::Signer;
 use elect_api::count_trip;
 use elect_api::text::{WORDS, clean};
-use elect_remote::{HttpQueue, wire_form};
+use elect_remote::{HttpQueue, Refusal as _, wire_form};
 use http_body_util::BodyExt as _;
+use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, SERVER};
-use hyper::{HeaderMap, Method, Request};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response};
 use object_store::aws::AwsCredential;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
     HttpResponse, HttpResponseBody, HttpService,
 };
+use object_store::signer::Url;
 use object_store::{ClientOptions, CredentialProvider};
 
 use crate::error::{Failure, Refusal};
@@ -41,7 +44,7 @@ impl Wire {
         self.0.requests.is_open()
     }
 
-    /// The name that the server last gave itself; empty if it gives none.
+    /// The kind of server that answered last, by its own name; empty if it gives none.
     pub(crate) fn server(&self) -> String {
         self.0.server.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -75,15 +78,15 @@ impl Wire {
             _ if head.uri.path().ends_with('/') => "get_bucket",
             _ => "get_object",
         });
-        let key = signed_by(&head.headers);
+        let key = signed_by(&head);
         let request = wire_form(Request::from_parts(head, body.to_bytes()))?;
         let answer = self.0.requests.ask(request).await?;
-        if let Some(server) = answer.headers().get(SERVER).and_then(|it| it.to_str().ok()) {
-            *self.0.server.lock().unwrap_or_else(PoisonError::into_inner) =
-                clean(server.to_owned(), WORDS);
+        let refusal = (!answer.status().is_success()).then(|| Refusal::of(&answer));
+        // A proxy that answers itself is not the server.
+        if refusal.as_ref().is_none_or(|refusal| !refusal.is_unclear()) {
+            *self.0.server.lock().unwrap_or_else(PoisonError::into_inner) = server(&answer);
         }
-        if !answer.status().is_success() {
-            let refusal = Refusal::of(&answer);
+        if let Some(refusal) = refusal {
             if refusal.is_of_credentials() {
                 self.0.signer.forget(&key);
             }
@@ -98,11 +101,23 @@ impl Wire {
     }
 }
 
-/// The id of the key that has signed a request.
-fn signed_by(headers: &HeaderMap) -> String {
-    let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
-    let key = header.and_then(|header| header.split_once("Credential=")?.1.split('/').next());
-    key.unwrap_or_default().to_owned()
+/// The kind of server and its version, by its own name. The comment after it may be the name of a machine.
+fn server(answer: &Response<Bytes>) -> String {
+    let name = answer.headers().get(SERVER).and_then(|name| name.to_str().ok());
+    let name = name.and_then(|name| name.split(" (").next()).unwrap_or_default();
+    clean(name.to_owned(), WORDS)
+}
+
+/// The id of the key that has signed a request, by a header or in its address.
+fn signed_by(head: &Parts) -> String {
+    let header = head.headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+    let scope = header.and_then(|header| header.split_once("Credential=")).map(|(_, it)| it.into());
+    let scope: Option<String> = scope.or_else(|| {
+        let url = Url::parse(&head.uri.to_string()).ok()?;
+        let (_, scope) = url.query_pairs().find(|(name, _)| name == "X-Amz-Credential")?;
+        Some(scope.into_owned())
+    });
+    scope.unwrap_or_default().split('/').next().unwrap_or_default().to_owned()
 }
 
 #[async_trait]

@@ -298,11 +298,8 @@ mod tests {
         assert!(old.again().is_err());
         for (url, variables) in [("x://u:p@a", &[][..]), ("x://u@a", &[("ELECT_PASSWORD", "p")])] {
             let url = Url::parse(url, 1, Credentials::OPTIONS).unwrap();
-            let variable = |name: &str| {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
-            };
-            let given = Credentials::of(&url, variable).unwrap().unwrap();
+            let given =
+                Credentials::of(&url, elect_testkit::environment(variables)).unwrap().unwrap();
             assert_eq!(given.again().unwrap(), given);
             assert!(given.in_words().contains("only files"), "{}", given.in_words());
         }

@@ -78,6 +78,15 @@ impl Way {
         }
     }
 
+    /// The host as requests of HTTP name it: without the usual port.
+    pub fn authority(&self, usual: u16) -> String {
+        match self.host() {
+            Some(host) if host.port == usual => host.name.clone(),
+            Some(host) => host.to_string(),
+            None => "localhost".to_owned(),
+        }
+    }
+
     /// The first of these sockets that is there, or else the first: servers of several systems have theirs elsewhere.
     pub fn usual<const N: usize>(sockets: [&str; N]) -> Self {
         let found = sockets.iter().find(|path| Path::new(path).exists()).unwrap_or(&sockets[0]);

@@ -184,9 +184,9 @@ fn lost<R>(error: &hyper::Error) -> Failure<R> {
 }
 
 /// Makes another connection to the same place.
-pub type Redial<R> = Box<dyn Fn() -> Dialling<R> + Send + Sync>;
+type Redial<R> = Box<dyn Fn() -> Dialling<R> + Send + Sync>;
 /// A connection that is being made.
-pub type Dialling<R> = Pin<Box<dyn Future<Output = Result<Http, Failure<R>>> + Send>>;
+type Dialling<R> = Pin<Box<dyn Future<Output = Result<Http, Failure<R>>> + Send>>;
 
 /// The requests to one place. A task sends each after the answer to the one before, so a caller that is dropped holds
 /// up no other.
@@ -209,11 +209,25 @@ impl<R: Send + 'static> HttpQueue<R> {
         (Self { requests }, Pulse::of(driver.abort_handle()))
     }
 
-    /// The same for a server that may close a connection after any answer. The next request makes another one.
-    pub fn with_redial(http: Http, redial: Redial<R>) -> (Self, Pulse) {
+    /// The same on a connection of its own to a server that may close it after any answer. The next request then makes
+    /// another one. The caller limits the time. The `witness` forgets an earlier connection.
+    ///
+    /// # Errors
+    /// As [`Http::dial`].
+    pub async fn dial(
+        way: &Way,
+        encryption: &Encryption,
+        witness: &Witness,
+    ) -> Result<(Self, Pulse), Failure<R>> {
+        let http = Http::dial(way, encryption, witness).await?;
+        let (way, encryption) = (way.clone(), encryption.clone());
+        let redial = move || -> Dialling<R> {
+            let (way, encryption) = (way.clone(), encryption.clone());
+            Box::pin(async move { Http::dial(&way, &encryption, &Witness::default()).await })
+        };
         let (requests, received) = mpsc::channel(QUEUE);
-        let driver = tokio::spawn(drive(http, Some(redial), received, ()));
-        (Self { requests }, Pulse::of(driver.abort_handle()))
+        let driver = tokio::spawn(drive(http, Some(Box::new(redial)), received, ()));
+        Ok((Self { requests }, Pulse::of(driver.abort_handle())))
     }
 
     /// Returns whether the connection has not ended.

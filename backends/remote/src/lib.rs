@@ -53,7 +53,7 @@ pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;
 pub use failure::{Failure, Product, Refusal, unfit};
 #[cfg(feature = "http")]
-pub use http::{Dialling, Http, HttpQueue, Redial, Unanswered, Unread, wire_form};
+pub use http::{Http, HttpQueue, Unanswered, Unread, wire_form};
 pub use identity::Identity;
 pub use link::{FailureOf, Link, Opener, Pulse, Session};
 pub use notices::{Notices, NoticesEnd};

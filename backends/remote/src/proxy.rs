@@ -309,10 +309,7 @@ mod tests {
     #[test]
     fn the_environment_has_proxies_by_the_kind_of_server() {
         let found = |variables: &'static [(&str, &str)], is_tls| {
-            let env = |name: &str| {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
-            };
+            let env = elect_testkit::environment(variables);
             let proxy = Proxy::of_environment(&env, &host("a.b", 443), is_tls).unwrap();
             proxy.map(|proxy| proxy.host.name)
         };

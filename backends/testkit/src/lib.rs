@@ -15,6 +15,7 @@ mod bench;
 mod clock;
 mod contender;
 mod entry;
+mod environment;
 pub mod fault;
 pub mod laws;
 pub mod oracle;
@@ -30,6 +31,7 @@ pub use bench::{Bench, Servers, Shared, Stall};
 pub use contender::{
     Contender, LineUp, cell, done, election, expect_empty, expect_led_by, line_up, order,
 };
+pub use environment::environment;
 pub use run::{apart, poll_n, poll_n_eagerly, run};
 
 /// Expands to one test for each aspect of each law of `elect_api`, each on its own bench.

@@ -8,7 +8,7 @@ use elect_record::table::Table;
 use elect_testkit::servers::{Database as _, DatabaseServer as _, MotoS3};
 
 /// What is found, each with the way out.
-async fn findings(table: &impl Table) -> String {
+pub(crate) async fn findings(table: &impl Table) -> String {
     // It measures round trips, which do not matter here.
     let clock: Clock = Arc::new(|| Boottime::from_boot(Duration::ZERO));
     let found = table.examine(clock).await.expect("an answer").findings;
@@ -32,13 +32,19 @@ async fn what_does_harm_in_a_bucket_is_found() {
         "versioning",
         "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>",
     );
-    let rule = "<Rule><ID>a</ID><Filter><Prefix></Prefix></Filter><Status>Enabled</Status><Expiration><Days>9</Days>\
-                </Expiration></Rule>";
-    let rules = format!("<LifecycleConfiguration>{rule}</LifecycleConfiguration>");
-    MotoS3::set(address, "lifecycle", &rules);
-    let found = findings(&table).await;
-    assert!(found.contains("old version of an object at each renewal"), "{found}");
-    assert!(found.contains("a rule that removes old objects"), "{found}");
+    for (prefix, status, is_bad) in
+        [("", "Disabled", false), ("b/", "Enabled", false), ("a/", "Enabled", true)]
+    {
+        let rule = format!(
+            "<Rule><ID>a</ID><Filter><Prefix>{prefix}</Prefix></Filter><Status>{status}</Status><Expiration>\
+             <Days>9</Days></Expiration></Rule>"
+        );
+        let rules = format!("<LifecycleConfiguration>{rule}</LifecycleConfiguration>");
+        MotoS3::set(address, "lifecycle", &rules);
+        let found = findings(&table).await;
+        assert!(found.contains("old version of an object at each renewal"), "{found}");
+        assert_eq!(found.contains("a rule that removes old objects"), is_bad, "{rule}: {found}");
+    }
     let url = MotoS3::url(address, "elect", "a").replace("s3://elect/", "s3://missing/");
     let found = findings(&crate::table(&url)).await;
     assert!(found.contains("there is no bucket missing"), "{found}");

@@ -16,8 +16,10 @@ async fn put(table: &impl Table, expected: Option<&Tag>) -> Tag {
 async fn a_deleted_row_leaves_a_tombstone_unless_deletes_are_proven() {
     let server = SeaweedFs::start();
     let url = SeaweedFs::url(server.address(), "elect", "a");
-    let (proven, other) = (crate::table(&url), crate::table(&url));
+    let proven = crate::table(&url);
     proven.prepare().await.expect("it heeds conditions");
+    crate::forget_deletes(&proven).await;
+    let other = crate::table(&url);
     let objects = || {
         let mut keys = SeaweedFs::keys(server.address(), "a");
         keys.retain(|key| !key.ends_with("/-/id"));
@@ -62,4 +64,14 @@ async fn all_kinds_of_requests_are_signed() {
         assert_eq!(table.scan(range).await.expect("an answer").rows.len(), 1, "{range:?}");
     }
     assert!(table.delete(key, &tag).await.expect("an answer"));
+}
+
+/// Each bucket takes volumes of its own, of which the server makes the first ones late.
+#[test]
+fn a_server_of_seaweedfs_has_room_for_many_buckets_at_once() {
+    let server = SeaweedFs::start();
+    SeaweedFs::put(server.address(), "first", "text");
+    for number in 0..12 {
+        SeaweedFs::make(server.address(), &format!("bucket{number}"));
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use elect_api::ErrorKind;
-use elect_record::table::{Body, Put, Table};
+use elect_record::table::{Body, Put, Table, Tag};
 use elect_testkit::fault::{Mode, TcpProxy};
 use elect_testkit::servers::{Database as _, DatabaseServer as _, MotoS3};
 
@@ -63,15 +63,73 @@ async fn a_proof_is_given_once_for_each_kind_of_server() {
     let (old, new) = (lines(&old), lines(&id()));
     assert_eq!(old[1], new[1], "the id stays");
     assert!(old[3].starts_with("BaseHTTP") && new.len() == 3, "another kind: {old:?} {new:?}");
+    // A process that meets another kind while it runs tries its way again before a write, and once.
+    for (word, is_new) in [("No such", false), ("Server: BaseHTTP", true), ("No such", false)] {
+        proxy.replies(Mode::Misspell(word));
+        proxy.cut();
+        while table.get(ROW).await.is_err() {}
+        let before = proxy.traffic().requests.chunks;
+        let put = table.put(ROW, "", Some(&Tag("\"2\"".to_owned())), &Body::default()).await;
+        assert_eq!(put.expect("an answer"), Put::Conflict);
+        let sent = proxy.traffic().requests.chunks - before;
+        assert_eq!(sent > 3, is_new, "{sent} requests to {word}");
+    }
     proxy.replies(Mode::Pass);
 }
 
 #[tokio::test]
+async fn a_note_without_a_proof_is_none() {
+    let (server, proxy, _) = server(true).await;
+    // A server without a name.
+    proxy.replies(Mode::Misspell("Server: "));
+    let key = "a/rows/-/id";
+    let id = MotoS3::text(server.address(), key).expect("an id");
+    let id: Vec<&str> = id.lines().take(2).collect();
+    let id = id.join("\n");
+    for damage in ["", "\n", "\nput\n", "\nputs", "\n\n"] {
+        MotoS3::put(server.address(), key, &format!("{id}{damage}"));
+        let table = crate::table(&MotoS3::url(proxy.address(), "elect", "a"));
+        let before = proxy.traffic().requests.chunks;
+        table.prepare().await.expect("proven again");
+        let many = proxy.traffic().requests.chunks - before;
+        assert!(many > 20, "{many} requests for a proof instead of {damage:?}");
+        let noted = MotoS3::text(server.address(), key).expect("an id");
+        assert!(noted.ends_with("\ndeletes\n"), "{noted}");
+    }
+}
+
+#[tokio::test]
 async fn a_row_without_a_proof_is_written_after_it() {
-    let server = MotoS3::start();
+    let (server, _proxy, table) = server(false).await;
+    let put = table.put(ROW, "", None, &Body::default()).await.expect("an answer");
+    let Put::Done(tag) = put else { panic!("no other writer is there") };
+    assert!(MotoS3::text(server.address(), "a/rows/-/id").is_some(), "the proof is noted");
+    // The id is removed by hand.
     let table = crate::table(&MotoS3::url(server.address(), "elect", "a"));
-    let body = Body::default();
-    let put = |expected| table.put(ROW, "", expected, &body);
-    assert_eq!(put(None).await.expect("an answer"), Put::Conflict);
-    assert!(matches!(put(None).await.expect("an answer"), Put::Done(_)));
+    MotoS3::remove(server.address(), "a/rows/-/id");
+    assert!(table.delete(ROW, &tag).await.expect("an answer"));
+    assert!(MotoS3::text(server.address(), "a/rows/-/id").is_some(), "the proof is noted");
+}
+
+#[tokio::test]
+async fn no_row_is_written_or_removed_on_a_way_that_ignores_a_condition() {
+    let (server, proxy, _) = server(true).await;
+    let url = MotoS3::url(server.address(), "elect", "a");
+    let put = crate::table(&url).put(ROW, "", None, &Body::default()).await.expect("an answer");
+    let Put::Done(tag) = put else { panic!("no other writer is there") };
+    let row = || MotoS3::text(server.address(), "a/rows/a/leader").expect("a row");
+    let (before, other) = (row(), Tag("\"other\"".to_owned()));
+    for header in ["if-none-match", "if-match"] {
+        proxy.requests(Mode::Misspell(header));
+        let table = crate::table(&MotoS3::url(proxy.address(), "elect", "a"));
+        let body = Body { head: "changed".to_owned(), ..Body::default() };
+        for expected in [None, Some(&other), Some(&tag)] {
+            let error = table.put(ROW, "", expected, &body).await.expect_err("unfit");
+            assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        }
+        let error = table.delete(ROW, &other).await.expect_err("unfit");
+        assert_eq!(error.kind(), ErrorKind::Unfit, "{error}");
+        assert_eq!(row(), before, "without {header} it was written");
+        proxy.requests(Mode::Pass);
+    }
 }

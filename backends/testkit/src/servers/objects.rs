@@ -17,6 +17,8 @@ use crate::program::eventually;
 const REGION: &str = "us-east-1";
 /// The bucket of all tests. Each has its own prefix in it.
 const BUCKET: &str = "elect";
+/// The first object of a server.
+const READY: &str = "elect/ready";
 /// The number of [`MotoS3`].
 const MOTO: usize = 0;
 /// The number of [`SeaweedFs`].
@@ -73,8 +75,12 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
         if PROGRAM == MOTO {
             command.extend([there("python/bin/python"), source("one_at_a_time.py"), host, port]);
         } else {
-            command.extend(["env".to_owned(), format!("TMPDIR={at}"), there("python/bin/weed")]);
-            command.extend(["server", "-s3"].map(str::to_owned));
+            command.extend(["env".to_owned(), format!("TMPDIR={at}")]);
+            // A bucket takes one volume, not seven of the eight that a server has by itself.
+            command.push("WEED_MASTER_VOLUME_GROWTH_COPY_1=1".to_owned());
+            command.push(there("python/bin/weed"));
+            let volumes = ["-volume.max=100", "-master.volumeSizeLimitMB=1024"];
+            command.extend(["server", "-s3"].into_iter().chain(volumes).map(str::to_owned));
             command.push(format!("-s3.config={}", source("seaweedfs_users.json")));
             // It would tell its makers of itself.
             let settings = ["master.telemetry=false", "s3.port.iceberg=0", "s3.port.lance=0"];
@@ -104,7 +110,23 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
             // As an administrator does.
             send::<PROGRAM>(&started.place, address, ("PUT", BUCKET), None)
         });
+        // A bucket is there before the first volume of it is.
+        eventually("S3 to keep an object", || {
+            send::<PROGRAM>(address, ("PUT", READY), Some("ready"))?;
+            ask::<PROGRAM>(address, "GET", READY).filter(|text| text == "ready")
+        });
+        ask::<PROGRAM>(address, "DELETE", READY);
         started
+    }
+
+    /// Makes another bucket with an object in it.
+    ///
+    /// # Panics
+    /// Panics if it is refused.
+    pub fn make(server: SocketAddr, bucket: &str) {
+        ask::<PROGRAM>(server, "PUT", bucket).expect("a bucket");
+        let object = format!("{bucket}/first");
+        send::<PROGRAM>(server, ("PUT", &object), Some("text")).expect("an object");
     }
 
     /// Changes a setting of the bucket, such as `versioning`.
@@ -125,6 +147,19 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
         let list = list.expect("a list");
         let keys = list.split("<Key>").skip(1).filter_map(|rest| rest.split_once("</Key>"));
         keys.map(|(key, _)| key.to_owned()).collect()
+    }
+
+    /// Writes an object.
+    ///
+    /// # Panics
+    /// Panics if it is refused.
+    pub fn put(server: SocketAddr, key: &str, text: &str) {
+        send::<PROGRAM>(server, ("PUT", &format!("{BUCKET}/{key}")), Some(text)).expect("done");
+    }
+
+    /// Removes an object.
+    pub fn remove(server: SocketAddr, key: &str) {
+        ask::<PROGRAM>(server, "DELETE", &format!("{BUCKET}/{key}"));
     }
 
     /// Returns the text of an object; `None` if there is none.
@@ -234,7 +269,7 @@ impl<const PROGRAM: usize> Database for Servers<PROGRAM> {
 
     fn empty(server: SocketAddr, name: &str) {
         for key in Self::keys(server, name).into_iter().filter(|key| !key.contains("/-/")) {
-            ask::<PROGRAM>(server, "DELETE", &format!("{BUCKET}/{key}"));
+            Self::remove(server, &key);
         }
     }
 }

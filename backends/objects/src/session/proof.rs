@@ -1,24 +1,28 @@
 //! The proof that a store heeds the conditions of a put. A store that ignores one of them lets two candidates lead.
 
-use elect_api::{Error, ErrorKind};
-use elect_record::table::{Key, Put, Tag};
+use std::sync::Arc;
+
+use elect_api::{Error, ErrorKind, StoreId};
+use elect_record::table::{Body, Key, Put, Tag};
 use elect_remote::{Link, Refusal as _, Session as _, unfit};
 use futures_util::future::{join, join_all, try_join_all};
 use object_store::path::Path;
 
+use super::{Bucket, Session};
 use crate::PRODUCT;
-use crate::error::Failure;
+use crate::error::{Failure, NO_RIGHT, NOT_IMPLEMENTED};
 use crate::object::{Object, tombstone, with};
-use crate::session::{Bucket, Session};
 
 /// The number of sessions that write at once.
 const RIVALS: usize = 4;
 /// How often they create an object, replace it, and remove it.
 const ROUNDS: usize = 2;
 const DOING: &str = "cannot prove that the store heeds conditions";
+const NO_CREATION: &str = "a put with If-None-Match: * creates no object";
 const CREATES: &str = "a put with If-None-Match: * replaces an object";
 const REPLACES: &str = "a put with If-Match replaces an object that has another ETag";
-/// How a proof is written that is one of deletes, too.
+/// How a proof is written: one of puts alone, and one of deletes, too.
+const PUTS: &str = "puts";
 const DELETES: &str = "deletes";
 
 /// What a server has proven.
@@ -31,24 +35,89 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
-    pub(crate) fn read(text: &str) -> Self {
-        let (what, server) = text.split_once('\n').unwrap_or_default();
-        Self { server: server.to_owned(), is_of_deletes: what == DELETES }
+    /// The proof in a note; `None` if the note is missing or damaged.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (what, server) = text.split_once('\n')?;
+        let is_of_deletes = what == DELETES;
+        (is_of_deletes || what == PUTS).then(|| Self { server: server.to_owned(), is_of_deletes })
     }
 
     pub(crate) fn written(&self) -> String {
-        format!("{}\n{}", if self.is_of_deletes { DELETES } else { "puts" }, self.server)
+        format!("{}\n{}", if self.is_of_deletes { DELETES } else { PUTS }, self.server)
     }
 }
 
-/// Has the store prove that it heeds conditions, unless it has.
+/// Writes rows on a way that has proven to heed conditions. No other code does.
+pub(crate) struct Writer {
+    pub(crate) session: Arc<Session>,
+    pub(super) proof: Proof,
+}
+
+impl Writer {
+    /// Writes an object that has this tag; `None`: there is none.
+    pub(crate) async fn put(
+        &self,
+        path: &Path,
+        expected: Option<&Tag>,
+        text: String,
+    ) -> Result<Put, Failure> {
+        self.session.write(path, expected, text).await
+    }
+
+    /// Removes an object that has this tag, or makes it a tombstone. Returns false if it has another one, or is not
+    /// there.
+    pub(crate) async fn delete(&self, path: &Path, tag: &Tag) -> Result<bool, Failure> {
+        if self.proof.is_of_deletes {
+            match self.session.remove_if(path, tag).await {
+                Err(failure) if is_unavailable(&failure) => {
+                    let proof = Proof { is_of_deletes: false, ..self.proof.clone() };
+                    self.session.bucket.note(proof);
+                }
+                removed => return removed,
+            }
+        }
+        self.session.write(path, Some(tag), tombstone()).await.map(|put| put != Put::Conflict)
+    }
+}
+
+/// Returns whether the store answers that it removes nothing for these credentials, or by such a request.
+fn is_unavailable(failure: &Failure) -> bool {
+    failure.refusal().is_some_and(|refusal| refusal.is(&[NO_RIGHT, NOT_IMPLEMENTED]))
+}
+
+/// Returns whether the credentials have no right to remove objects. It asks for one that is not there.
+pub(crate) async fn is_without_deletes(session: &Session) -> bool {
+    let removed = session.remove_if(&probe(session), &other_tag()).await;
+    removed.is_err_and(|failure| failure.refusal().is_some_and(|it| it.is(&[NO_RIGHT])))
+}
+
+/// Has the way of a session proven. A store without an id gets one, and a note of what its server has proven. The
+/// session then is closed, as the next one reads both.
 ///
 /// # Errors
-/// `Unfit` if it ignores a condition of a put; never `Ambiguous`.
+/// `Unfit` if a condition of a put is ignored; never `Ambiguous`, as no row is written.
 ///
 /// # Cancellation
 /// The proof goes on, as it may take longer than an attempt of the caller's. The next call has its outcome.
-pub(crate) async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
+pub(crate) async fn ensure(link: &Link<Bucket>, session: &Session) -> Result<(), Error> {
+    if let (Some((id, _)), Some(noted)) = (&session.id, session.noted()) {
+        let proof = try_the_way(session, id, noted).await?;
+        session.bucket.note(proof);
+        return Ok(());
+    }
+    let proof = of(link).await?;
+    let id = session.store().cloned().unwrap_or_else(StoreId::fresh);
+    let body = Body { head: id.as_str().to_owned(), cells: proof.written(), ..Body::default() };
+    let expected = session.id.as_ref().map(|(object, _)| &object.tag);
+    let made = session.write(&session.bucket.id(), expected, with(&body)).await;
+    session.close();
+    // Another candidate may have been faster.
+    made.map(drop)
+        .map_err(|failure| session.failed("cannot write the id of the store", &failure, false))
+}
+
+/// Has the store prove that it heeds conditions, unless it has.
+async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
     let link = link.clone();
     let proving = tokio::spawn(async move {
         let bucket = link.opener();
@@ -68,27 +137,41 @@ pub(crate) async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
     proving.await.unwrap_or_else(ended)
 }
 
-/// Tries both conditions on the way of this process to a store that has proven them to another one: something between
-/// may strip the headers. If they are ignored, the object with the id is replaced by the same.
-///
-/// # Errors
-/// As [`of`].
-pub(crate) async fn try_the_way(session: &Session, id: &Object) -> Result<(), Error> {
+/// Tries the conditions on the way of this process to a store that has proven them to another one: something between
+/// may strip the headers. If those of a put are ignored, the object with the id is replaced by the same.
+async fn try_the_way(session: &Session, id: &Object, noted: Proof) -> Result<Proof, Error> {
     let tried = async {
         let text = id.body.as_ref().map_or_else(tombstone, with);
         let path = session.bucket.id();
         refused(&session.write(&path, None, text.clone()).await?, CREATES)?;
-        refused(&session.write(&path, Some(&other_tag()), text).await?, REPLACES)
+        refused(&session.write(&path, Some(&other_tag()), text).await?, REPLACES)?;
+        let is_of_deletes = noted.is_of_deletes && try_a_delete(session).await?;
+        Ok(Proof { is_of_deletes, ..noted })
     };
-    tried.await.map_err(|flaw| flaw.error(session))
+    tried.await.map_err(|flaw: Flaw| flaw.error(session))
+}
+
+/// Returns whether the condition of a delete is heeded on the way of this process, by an object of its own.
+async fn try_a_delete(session: &Session) -> Result<bool, Flaw> {
+    let path = probe(session);
+    // The object would stay if none may be removed.
+    if removed(session, &path, &other_tag()).await?.is_none() {
+        return Ok(false);
+    }
+    let tag = done(session.write(&path, None, tombstone()).await?, NO_CREATION)?;
+    let is_kept = removed(session, &path, &other_tag()).await? == Some(false);
+    let is_removed = removed(session, &path, &tag).await? == Some(true);
+    if !is_removed {
+        // What stays behind costs room alone.
+        let _ = session.remove(&path).await;
+    }
+    Ok(is_kept && is_removed)
 }
 
 /// Has a store prove it with objects of its own. `rivals` are further sessions with it. Returns whether it heeds the
 /// condition of a delete, too.
 async fn prove(ours: &Session, rivals: &[Session]) -> Result<bool, Error> {
-    let names = [0; 2 + ROUNDS].map(|_| format!("probe-{}", tombstone()));
-    let object = |name| ours.bucket.object(Key { election: Key::STORE, document: name });
-    let [one, absent, others @ ..] = names.each_ref().map(|name| object(name));
+    let [one, absent, others @ ..] = [0; 2 + ROUNDS].map(|_| probe(ours));
     let mut proven = one_by_one(ours, &one, &absent).await;
     for other in &others {
         if let Ok(is_of_deletes) = proven {
@@ -138,6 +221,12 @@ fn refused(put: &Put, what: &'static str) -> Result<(), Flaw> {
     if *put == Put::Conflict { Ok(()) } else { Err(Flaw::Ignores(what)) }
 }
 
+/// An object that no other process knows.
+fn probe(session: &Session) -> Path {
+    let name = format!("probe-{}", tombstone());
+    session.bucket.object(Key { election: Key::STORE, document: &name })
+}
+
 /// A tag that no object has.
 fn other_tag() -> Tag {
     Tag("\"0123456789abcdef0123456789abcdef\"".to_owned())
@@ -153,7 +242,7 @@ async fn one_by_one(ours: &Session, one: &Path, absent: &Path) -> Result<bool, F
     let put = async |path: &Path, expected: Option<&Tag>| {
         ours.write(path, expected, tombstone()).await.map_err(Flaw::from)
     };
-    let first = done(put(one, None).await?, "a put with If-None-Match: * creates no object")?;
+    let first = done(put(one, None).await?, NO_CREATION)?;
     refused(&put(one, None).await?, CREATES)?;
     refused(&put(one, Some(&other_tag())).await?, REPLACES)?;
     let second = put(one, Some(&first)).await?;

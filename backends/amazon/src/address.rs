@@ -2,7 +2,7 @@
 
 use elect_api::{Error, Order, StoreId};
 use elect_remote::{
-    Address, Demand, Encryption, Host, Place, Product, Settings, Url, Wanted, Way, unfit,
+    Address, Demand, Destination, Encryption, Host, Product, Settings, Url, Wanted, Way, unfit,
 };
 
 use crate::{NAMES, profile};
@@ -91,7 +91,7 @@ impl Service<'_> {
         let encryption = Encryption::new(&wanted, NAMES, std::slice::from_ref(&host))?;
         Ok(Address {
             location: format!("{}://{shown}?region={region}{queue}{other}", product.scheme),
-            places: vec![Place { way: Way::Network(host), password: None }],
+            destinations: vec![Destination { way: Way::Network(host), password: None }],
             database: part,
             space: region,
             user: String::new(),

@@ -182,7 +182,7 @@ mod tests {
         let path = file.path().to_str().expect("a path");
         let token = |url: &str, variables: &[(&str, &str)]| {
             let address = parse(url, variables).unwrap_or_else(|error| panic!("{url}: {error}"));
-            address.places[0].password.as_ref().map(|token| token.reveal().to_owned())
+            address.destinations[0].password.as_ref().map(|token| token.reveal().to_owned())
         };
         let of_variable = ("CONSUL_HTTP_TOKEN", "of-variable");
         assert_eq!(token("consul://a", &[]), None);

@@ -3,7 +3,7 @@
 use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId, count_trip};
 use elect_remote::{
-    Address, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent, Variable, Witness,
+    Address, HttpQueue, Identity, Opener, Destination, Product, Pulse, Respondent, Variable, Witness,
 };
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Request, StatusCode, Uri};
@@ -159,11 +159,11 @@ impl Opener for TableName {
     async fn log_in(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let (requests, pulse) = HttpQueue::dial(&place.way, &address.encryption, witness).await?;
-        let (place, host) = (place.way.to_string(), place.way.authority(HTTPS));
+        let (requests, pulse) = HttpQueue::dial(&destination.way, &address.encryption, witness).await?;
+        let (place, host) = (destination.way.to_string(), destination.way.authority(HTTPS));
         let name = self.clone();
         let mut session =
             Session { place, host, name, store: None, is_without_table: false, requests, pulse };

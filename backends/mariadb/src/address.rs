@@ -200,7 +200,7 @@ mod tests {
             ("filed", "mariadb://a:9/d")
         );
         let password =
-            |it: &Address| it.places[0].password.as_ref().map(Password::reveal).map(str::to_owned);
+            |it: &Address| it.destinations[0].password.as_ref().map(Password::reveal).map(str::to_owned);
         assert_eq!(password(&address).as_deref(), Some("hush"));
         assert!(matches!(address.encryption, Encryption::Required(_)));
         let address =

@@ -116,7 +116,7 @@ mod tests {
             ),
         ] {
             let address = parse(url, variables).unwrap_or_else(|error| panic!("{url}: {error}"));
-            assert_eq!(address.places[0].way.to_string(), host, "{url}");
+            assert_eq!(address.destinations[0].way.to_string(), host, "{url}");
             assert_eq!(address.location, location, "{url}");
         }
     }

@@ -9,7 +9,7 @@ use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId};
 use elect_record::table::{Key, Put, Tag};
 use elect_remote::{
-    Address, Encryption, HttpQueue, Identity, Opener, Place, Product, Pulse, Respondent, Variable,
+    Address, Encryption, HttpQueue, Identity, Opener, Destination, Product, Pulse, Respondent, Variable,
     Witness,
 };
 use futures_util::TryStreamExt as _;
@@ -118,19 +118,19 @@ impl Bucket {
         proven.iter().find(|proof| proof.server == server).cloned()
     }
 
-    /// The library's client of the bucket at a place.
+    /// The library's client of the bucket at a destination.
     fn client(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         wire: &Wire,
     ) -> object_store::Result<AmazonS3> {
         let is_secured = !matches!(address.encryption, Encryption::Off);
         let (scheme, usual) = if is_secured { ("https", 443) } else { ("http", 80) };
         let is_below =
-            place.way.host().is_some_and(|it| address::is_below(&address.url, &self.name, it));
+            destination.way.host().is_some_and(|it| address::is_below(&address.url, &self.name, it));
         // As it is signed.
-        let host = place.way.authority(usual);
+        let host = destination.way.authority(usual);
         let no_cache = HeaderValue::from_static("no-cache");
         let us = HeaderValue::from_static(concat!("elect/", env!("CARGO_PKG_VERSION")));
         let headers = HeaderMap::from_iter([(CACHE_CONTROL, no_cache), (USER_AGENT, us)]);
@@ -312,13 +312,13 @@ impl Opener for Bucket {
     async fn log_in(
         &self,
         address: &Address,
-        place: &Place,
+        destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let (requests, pulse) = HttpQueue::dial(&place.way, &address.encryption, witness).await?;
+        let (requests, pulse) = HttpQueue::dial(&destination.way, &address.encryption, witness).await?;
         let wire = Wire::new(requests, self.signer.clone());
-        let objects = self.client(address, place, &wire).map_err(|error| failure(&error))?;
-        let (place, bucket) = (place.way.to_string(), self.clone());
+        let objects = self.client(address, destination, &wire).map_err(|error| failure(&error))?;
+        let (place, bucket) = (destination.way.to_string(), self.clone());
         let (id, server) = (None, String::new());
         let mut session =
             Session { place, bucket, id, server, is_without_bucket: false, objects, wire, pulse };

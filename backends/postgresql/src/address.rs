@@ -245,7 +245,7 @@ mod tests {
         let path = file.display().to_string();
         let named = [("PGSERVICE", "jobs"), ("PGSERVICEFILE", &*path), ("PGPORT", "8")];
         let password = |address: &Address| {
-            address.places[0].password.as_ref().map(|it| it.reveal().to_owned())
+            address.destinations[0].password.as_ref().map(|it| it.reveal().to_owned())
         };
         let found = parse("postgres://", &named).expect("a good URL");
         assert_eq!((found.location.as_str(), found.user.as_str()), ("postgresql://a:7/d", "me"));
@@ -265,7 +265,7 @@ mod tests {
         std::fs::set_permissions(&folder, mode).expect("our own");
         let url = format!("postgres://me@/d?host=/run/x&port=7&passfile={}", folder.display());
         let address = parse(&url, &[]).expect("a good URL");
-        let password = address.places[0].password.as_ref().map(Password::reveal);
+        let password = address.destinations[0].password.as_ref().map(Password::reveal);
         assert_eq!(password, Some("two"));
         std::fs::remove_file(folder).expect("our own");
     }

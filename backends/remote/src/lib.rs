@@ -46,8 +46,6 @@ mod verifier;
 mod versions;
 
 pub use credentials::{Credentials, Password, Secret};
-#[doc(hidden)]
-pub use destination::Destination as Place;
 pub use destination::{Demand, Destination, Encryption, Wanted, Way};
 pub use dial::{Secured, ask, connect, dial};
 pub use exposure::is_open;

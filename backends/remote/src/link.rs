@@ -215,18 +215,18 @@ impl<O: Opener> Link<O> {
     /// Leaves nothing behind.
     pub async fn beside(&self) -> Result<O::Session, Error> {
         let (address, place) = (self.address(), self.0.place.load(Ordering::Relaxed));
-        let session = self.0.log_in(&address, &address.places[place]).await?;
+        let session = self.0.log_in(&address, &address.destinations[place]).await?;
         self.0.opener.admit(&session, &self.0.identity).map(|()| session)
     }
 
     /// Asks all servers at once how they are.
     pub async fn examine(&self, clock: &Clock) -> Examination {
         let address = self.address();
-        let ways: Vec<_> = address.places.iter().map(|place| &place.way).collect();
+        let ways: Vec<_> = address.destinations.iter().map(|place| &place.way).collect();
         let round = Round::visit(ways, |place, _| {
             let (inner, clock) = (Arc::clone(&self.0), Arc::clone(clock));
             let address = Arc::clone(&address);
-            async move { inner.visit(&address, &address.places[place], &clock).await }
+            async move { inner.visit(&address, &address.destinations[place], &clock).await }
         });
         round.await.examination(O::Session::PRODUCT.name)
     }
@@ -265,8 +265,8 @@ impl<O: Opener> Inner<O> {
             session.close();
             if session.pulse().is_left.swap(false, Ordering::Relaxed) {
                 // It would be the first one to be tried, and may still say that it takes writes.
-                let places = self.addresses.known().places.len().max(1);
-                let next = (self.place.load(Ordering::Relaxed) + 1) % places;
+                let destinations = self.addresses.known().destinations.len().max(1);
+                let next = (self.place.load(Ordering::Relaxed) + 1) % destinations;
                 self.place.store(next, Ordering::Relaxed);
             }
         }
@@ -306,12 +306,12 @@ impl<O: Opener> Inner<O> {
     }
 
     async fn open_at_any(&self, address: &Address) -> Result<O::Session, Error> {
-        let places = &address.places;
+        let destinations = &address.destinations;
         let begin = self.place.load(Ordering::Relaxed);
         let mut refusal: Option<Error> = None;
-        for place in (0..places.len()).map(|step| (begin + step) % places.len()) {
-            self.place.store((place + 1) % places.len(), Ordering::Relaxed);
-            let opened = self.log_in(address, &places[place]).await;
+        for place in (0..destinations.len()).map(|step| (begin + step) % destinations.len()) {
+            self.place.store((place + 1) % destinations.len(), Ordering::Relaxed);
+            let opened = self.log_in(address, &destinations[place]).await;
             let admitted = opened
                 .and_then(|session| self.opener.admit(&session, &self.identity).map(|()| session));
             match admitted {

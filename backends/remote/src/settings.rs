@@ -32,7 +32,7 @@ pub struct Address {
     /// The URL itself.
     pub url: Url,
     /// The destinations of the database, to be tried in this order.
-    pub places: Vec<Destination>,
+    pub destinations: Vec<Destination>,
     /// The name of the database.
     pub database: String,
     /// The place of the rows of elect in it: a schema or a table.
@@ -62,7 +62,7 @@ pub fn fuzz_url(
     if files.iter().all(|option| url.option(option).is_none())
         && let Ok(address) = parse(text, &|_| None)
     {
-        assert!(!address.places.is_empty() && !address.database.is_empty());
+        assert!(!address.destinations.is_empty() && !address.database.is_empty());
     }
 }
 
@@ -181,14 +181,14 @@ impl<'a> Settings<'a> {
         let hosts: Vec<_> = ways.iter().filter_map(Way::host).cloned().collect();
         let encryption = Encryption::new(&wanted, product.names, &hosts)?;
         let destination = |way| Ok(Destination { password: password(&way)?, way });
-        let places = ways.into_iter().map(destination).collect::<Result<Vec<_>, Error>>()?;
-        let shown: Vec<String> = places.iter().map(|place| place.way.to_string()).collect();
+        let destinations = ways.into_iter().map(destination).collect::<Result<Vec<_>, Error>>()?;
+        let shown: Vec<String> = destinations.iter().map(|place| place.way.to_string()).collect();
         let suffix = if space == usual { String::new() } else { format!("?{option}={space}") };
         Ok(Address {
             location: format!("{}://{}/{database}{suffix}", product.scheme, shown.join(",")),
             url: self.url.clone(),
-            cautions: encryption.cautions(&places, &wanted),
-            places,
+            cautions: encryption.cautions(&destinations, &wanted),
+            destinations,
             database,
             space,
             user,

@@ -112,10 +112,10 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
         });
         // A bucket is there before the first volume of it is.
         eventually("S3 to keep an object", || {
-            send::<PROGRAM>(address, ("PUT", READY), Some("ready"))?;
-            ask::<PROGRAM>(address, "GET", READY).filter(|text| text == "ready")
+            send::<PROGRAM>(&started.place, address, ("PUT", READY), Some("ready"))?;
+            (started.ask(READY) == "ready").then_some(())
         });
-        ask::<PROGRAM>(address, "DELETE", READY);
+        send::<PROGRAM>(&started.place, address, ("DELETE", READY), None);
         started
     }
 
@@ -126,7 +126,7 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
     pub fn make(server: SocketAddr, bucket: &str) {
         ask::<PROGRAM>(server, "PUT", bucket).expect("a bucket");
         let object = format!("{bucket}/first");
-        send::<PROGRAM>(server, ("PUT", &object), Some("text")).expect("an object");
+        send::<PROGRAM>(&Place::here(), server, ("PUT", &object), Some("text")).expect("an object");
     }
 
     /// Changes a setting of the bucket, such as `versioning`.
@@ -154,7 +154,8 @@ impl<const PROGRAM: usize> Servers<PROGRAM> {
     /// # Panics
     /// Panics if it is refused.
     pub fn put(server: SocketAddr, key: &str, text: &str) {
-        send::<PROGRAM>(server, ("PUT", &format!("{BUCKET}/{key}")), Some(text)).expect("done");
+        let put = ("PUT", &*format!("{BUCKET}/{key}"));
+        send::<PROGRAM>(&Place::here(), server, put, Some(text)).expect("done");
     }
 
     /// Removes an object.

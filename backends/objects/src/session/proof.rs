@@ -85,7 +85,7 @@ fn is_unavailable(failure: &Failure) -> bool {
     failure.refusal().is_some_and(|refusal| refusal.is(&[NO_RIGHT, NOT_IMPLEMENTED]))
 }
 
-/// Returns whether the credentials have no right to remove objects. It asks for one that is not there.
+/// Returns whether the credentials have no right to remove objects. The one that it tries to remove is not there.
 pub(crate) async fn is_without_deletes(session: &Session) -> bool {
     let removed = session.remove_if(&probe(session), &other_tag()).await;
     removed.is_err_and(|failure| failure.refusal().is_some_and(|it| it.is(&[NO_RIGHT])))

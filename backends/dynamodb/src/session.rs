@@ -3,7 +3,8 @@
 use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId, count_trip};
 use elect_remote::{
-    Address, HttpQueue, Identity, Opener, Destination, Product, Pulse, Respondent, Variable, Witness,
+    Address, Destination, HttpQueue, Identity, Opener, Product, Pulse, Respondent, Variable,
+    Witness,
 };
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Request, StatusCode, Uri};
@@ -162,7 +163,8 @@ impl Opener for TableName {
         destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let (requests, pulse) = HttpQueue::dial(&destination.way, &address.encryption, witness).await?;
+        let (requests, pulse) =
+            HttpQueue::dial(&destination.way, &address.encryption, witness).await?;
         let (place, host) = (destination.way.to_string(), destination.way.authority(HTTPS));
         let name = self.clone();
         let mut session =

@@ -199,8 +199,9 @@ mod tests {
             (address.user.as_str(), address.location.as_str()),
             ("filed", "mariadb://a:9/d")
         );
-        let password =
-            |it: &Address| it.destinations[0].password.as_ref().map(Password::reveal).map(str::to_owned);
+        let password = |it: &Address| {
+            it.destinations[0].password.as_ref().map(Password::reveal).map(str::to_owned)
+        };
         assert_eq!(password(&address).as_deref(), Some("hush"));
         assert!(matches!(address.encryption, Encryption::Required(_)));
         let address =

@@ -9,8 +9,8 @@ use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId};
 use elect_record::table::{Key, Put, Tag};
 use elect_remote::{
-    Address, Encryption, HttpQueue, Identity, Opener, Destination, Product, Pulse, Respondent, Variable,
-    Witness,
+    Address, Destination, Encryption, HttpQueue, Identity, Opener, Product, Pulse, Respondent,
+    Variable, Witness,
 };
 use futures_util::TryStreamExt as _;
 use hyper::header::{CACHE_CONTROL, HeaderValue, IF_MATCH, USER_AGENT};
@@ -127,8 +127,10 @@ impl Bucket {
     ) -> object_store::Result<AmazonS3> {
         let is_secured = !matches!(address.encryption, Encryption::Off);
         let (scheme, usual) = if is_secured { ("https", 443) } else { ("http", 80) };
-        let is_below =
-            destination.way.host().is_some_and(|it| address::is_below(&address.url, &self.name, it));
+        let is_below = destination
+            .way
+            .host()
+            .is_some_and(|it| address::is_below(&address.url, &self.name, it));
         // As it is signed.
         let host = destination.way.authority(usual);
         let no_cache = HeaderValue::from_static("no-cache");
@@ -315,7 +317,8 @@ impl Opener for Bucket {
         destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let (requests, pulse) = HttpQueue::dial(&destination.way, &address.encryption, witness).await?;
+        let (requests, pulse) =
+            HttpQueue::dial(&destination.way, &address.encryption, witness).await?;
         let wire = Wire::new(requests, self.signer.clone());
         let objects = self.client(address, destination, &wire).map_err(|error| failure(&error))?;
         let (place, bucket) = (destination.way.to_string(), self.clone());

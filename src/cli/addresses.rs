@@ -3,13 +3,25 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The help text about URLs of stores.
-pub(crate) const BACKEND_HELP: &str = "\
-Store that keeps elections
+macro_rules! backend_help {
+    ($($clouds:literal)?) => {
+        concat!(
+            "Store that keeps elections\n\nfile:///DIR is the disk of this machine. Stores for many machines are \
+             consul://HOST, etcd://HOST,HOST, kubernetes:///NAMESPACE, mariadb://HOST/DATABASE, \
+             postgresql://HOST/DATABASE, redis://HOST and zk://HOST,HOST",
+            $($clouds,)?
+            "; `elect help stores` compares them."
+        )
+    };
+}
 
-file:///DIR is the disk of this machine. Stores for many machines are consul://HOST, etcd://HOST,HOST, \
-kubernetes:///NAMESPACE, mariadb://HOST/DATABASE, postgresql://HOST/DATABASE, redis://HOST and zk://HOST,HOST; \
-`elect help stores` compares them.";
+/// The help text about URLs of stores.
+#[cfg(feature = "cloud")]
+pub(crate) const BACKEND_HELP: &str =
+    backend_help!(", and in clouds dynamodb://TABLE and s3://BUCKET");
+/// The help text about URLs of stores.
+#[cfg(not(feature = "cloud"))]
+pub(crate) const BACKEND_HELP: &str = backend_help!();
 
 /// Where `--http` listens: a port of the loopback interface, or of a host that is named.
 ///

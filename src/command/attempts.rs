@@ -1,5 +1,6 @@
 //! One question to a store, repeated while a repetition may help.
 
+use std::borrow::Cow;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -62,7 +63,8 @@ pub(super) fn with_members(location: &str, error: anyhow::Error) -> anyhow::Erro
     match members(location) {
         0 | 1 => error,
         number => error.context(format!(
-            "a majority of the {number} members must answer (`elect doctor -b {location}` asks each)"
+            "a majority of the {number} members must answer (`elect doctor -b {}` asks each)",
+            word(location)
         )),
     }
 }
@@ -71,9 +73,14 @@ pub(super) fn with_members(location: &str, error: anyhow::Error) -> anyhow::Erro
 pub(super) fn silent(location: &str) -> anyhow::Error {
     let what = anyhow::anyhow!("{location} did not answer in time");
     match members(location) {
-        0 | 1 => anyhow::anyhow!("{what} (`elect doctor -b {location}` asks it)"),
+        0 | 1 => anyhow::anyhow!("{what} (`elect doctor -b {}` asks it)", word(location)),
         _ => with_members(location, what),
     }
+}
+
+/// Returns a text as one word of a shell.
+fn word(text: &str) -> Cow<'_, str> {
+    shlex::try_quote(text).unwrap_or(Cow::Borrowed(text))
 }
 
 /// Returns the number of members that this URL names.

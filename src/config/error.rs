@@ -205,8 +205,12 @@ impl ConfigError {
                 "remove one of them: the flag, its variable, or its key in the configuration file",
             ),
             Self::Orderless { what, .. } if what.starts_with("--") => Some(
-                "remove order=race from the store's URL, or the flag, its variable or its key in the configuration file",
+                "write order=queue in the store's URL on all candidates, or remove the flag, its variable or its key in \
+                 the configuration file",
             ),
+            Self::Orderless { .. } => {
+                Some("write order=queue in the store's URL on all candidates")
+            }
             Self::NoPod(_) => Some(
                 "use -b kubernetes:///NAMESPACE, or let hooks label the pod: see `elect help kubernetes-service`",
             ),
@@ -224,7 +228,6 @@ impl ConfigError {
             }
             Self::Election { .. }
             | Self::Key { .. }
-            | Self::Orderless { .. }
             | Self::Alone { .. }
             | Self::File { .. }
             | Self::NoProgram { .. }

@@ -78,11 +78,15 @@ pub(super) fn links(page: &str) -> Vec<String> {
 }
 
 /// Returns the topic behind a link to a page: `hooks` for `hooks.md#signals`, and `etcd` for
-/// `../../backends/etcd/src/manual.md`.
+/// `../../backends/etcd/src/manual.md`. Two stores have pages with names of their own.
 pub(super) fn topic_of(link: &str) -> Option<&str> {
     let path = link.split('#').next().unwrap_or_default();
     if let Some(store) = path.strip_suffix("/src/manual.md") {
-        return store.rsplit('/').next();
+        return store.rsplit('/').next().map(|store| match store {
+            "kubernetes" => "kubernetes-store",
+            "objects" => "s3",
+            other => other,
+        });
     }
     let topic = path.strip_suffix(".md")?;
     let topic = topic.rsplit_once("/src/manual/").map_or(topic, |(_, topic)| topic);
@@ -206,8 +210,8 @@ mod tests {
     #[test]
     fn links_to_pages_are_topics() {
         let page = "[a](hooks.md#signals) [b](../../backends/etcd/src/manual.md) [c](hooks.md) [d](https://x.org/y.md) \
-                    [e](../../../src/manual/cron.md)";
-        assert_eq!(links(page), ["hooks", "etcd", "cron"]);
+                    [e](../../../src/manual/cron.md) [f](../../objects/src/manual.md)";
+        assert_eq!(links(page), ["hooks", "etcd", "cron", "s3"]);
         assert_eq!(topic_of("/tests/faults.md"), None);
     }
 }

@@ -4,14 +4,14 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
-use elect_api::{ElectionName, Error, ErrorKind, Lease, Profile, Removal, Scope, Store};
+use elect_api::{ElectionName, Error, ErrorKind, Lease, Order, Profile, Removal, Scope, Store};
 use elect_system::path::read_kernel;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, kill};
@@ -219,6 +219,11 @@ impl<'a> Scratch<'a> {
     pub(super) fn new(args: &'a SelftestArgs, inherited: &'a Inherited) -> anyhow::Result<Self> {
         let store = config::connect(&args.backend)?;
         let profile = store.profile();
+        if profile.order == Order::Race {
+            return Err(
+                ConfigError::Orderless { scheme: profile.scheme, what: "elect selftest" }.into()
+            );
+        }
         let ttl = lease(args.ttl, &profile)?;
         let name = format!("{SCRATCH_PREFIX}{:08x}", fastrand::u32(..));
         Ok(Self {
@@ -260,14 +265,23 @@ impl<'a> Scratch<'a> {
     /// Returns the machines of the store as `HOST:PORT`. The list is empty if its URL names none.
     pub(super) fn machines(&self) -> Vec<String> {
         let location = &self.profile.location;
-        let rest = location.split_once("://").map_or("", |(_, rest)| rest);
-        let hosts = rest.split(['/', '?']).next().unwrap_or_default();
+        let before = if self.profile.is_in_service { "endpoint=http://" } else { "://" };
+        let rest = location.split_once(before).map_or("", |(_, rest)| rest);
+        let hosts = rest.split(['/', '?', '&']).next().unwrap_or_default();
         hosts.split(',').filter(|host| !host.is_empty()).map(ToOwned::to_owned).collect()
     }
 
     /// Returns whether the URL names them, and not the environment.
     pub(super) fn names_machines(&self) -> bool {
-        self.backend.through(&[(Ipv4Addr::LOCALHOST, 1).into()]).is_some()
+        self.through(&[(Ipv4Addr::LOCALHOST, 1).into()]).is_some()
+    }
+
+    /// Returns the URL with these addresses in the place of the machines; `None` if it names none.
+    pub(super) fn through(&self, ways: &[SocketAddr]) -> Option<BackendUrl> {
+        if self.profile.is_in_service {
+            return ways.first().map(|&way| self.backend.through_endpoint(way));
+        }
+        self.backend.through(ways)
     }
 
     /// Waits until all processes of the last check are dead. Its candidates have been reaped before.

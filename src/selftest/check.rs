@@ -54,17 +54,17 @@ impl Check {
 
     pub(super) async fn make(self, scratch: &Scratch<'_>) -> Result<CheckReport, Failure> {
         if matches!(self, Self::CutOff | Self::LateReply | Self::LostReplies) {
+            if scratch.profile.checks_names {
+                return Ok(CheckReport::skipped(
+                    "the store's certificate would not name the proxy",
+                ));
+            }
             if scratch.machines().is_empty() {
                 return Ok(CheckReport::skipped("no network leads to this store"));
             }
             if !scratch.names_machines() {
                 return Ok(CheckReport::skipped(
                     "the URL names no machine, so that no proxy can take its place: write the host into the URL",
-                ));
-            }
-            if scratch.profile.checks_names {
-                return Ok(CheckReport::skipped(
-                    "the store's certificate would not name the proxy",
                 ));
             }
         }

@@ -91,7 +91,7 @@ impl<'a> Duel<'a> {
     pub(super) async fn start(scratch: &'a Scratch<'a>, setting: Setting) -> Result<Self, Failure> {
         let (election, stamps) = (scratch.election()?, memory()?);
         let proxy = if setting.proxied { Some(proxy(scratch, 0).await?) } else { None };
-        let way = proxy.as_ref().and_then(|proxy| scratch.backend.through(proxy.addresses()));
+        let way = proxy.as_ref().and_then(|proxy| scratch.through(proxy.addresses()));
         let backend = way.as_ref().unwrap_or(scratch.backend);
         let Setting { processes, leases, flags, .. } = setting;
         let mut leader = Candidate::start(scratch, &election, &stamps, (LEADER, backend), setting)?;
@@ -214,7 +214,7 @@ pub(super) async fn one_after_another(
 ) -> Result<CheckReport, Failure> {
     let (election, stamps) = (scratch.election()?, memory()?);
     let proxy = proxy(scratch, fragile).await?;
-    let way = scratch.backend.through(proxy.addresses());
+    let way = scratch.through(proxy.addresses());
     let way = way.context("the URL of the store names no machine")?;
     for (tag, backend) in [(LEADER, &way), (NEXT, scratch.backend)] {
         let mut candidate =

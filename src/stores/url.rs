@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use elect_api::StoreId;
 use elect_api::text::is_obeyed;
+use elect_api::{Profile, StoreId};
 
 /// Words in the name of a query parameter that mark its value as a secret.
 const SECRET_WORDS: &[&str] = &["pass", "secret", "token", "key", "auth", "credential"];
@@ -52,6 +52,17 @@ impl BackendUrl {
         has_hosts.then(|| Self(format!("{}{}{}", &self.0[..hosts], ways.join(","), &self.0[end..])))
     }
 
+    /// Returns the URL of a store in a service with this address as its endpoint, without TLS.
+    pub fn through_endpoint(&self, way: SocketAddr) -> Self {
+        let (head, query) = self.0.split_once('?').unwrap_or((&self.0, ""));
+        let others = query.split('&').filter(|pair| pair.split('=').next() != Some("endpoint"));
+        let pairs: Vec<_> = others.filter(|pair| !pair.is_empty()).collect();
+        Self(format!(
+            "{head}?{}",
+            [&pairs[..], &[&format!("endpoint=http://{way}")]].concat().join("&")
+        ))
+    }
+
     /// Returns the URL with this store id as an option. A URL that already names a store id stays unchanged.
     pub fn pinned(&self, id: &StoreId) -> Self {
         let (query, sign) = self.0.split_once('?').map_or(("", '?'), |(_, query)| (query, '&'));
@@ -81,9 +92,23 @@ impl BackendUrl {
     }
 
     /// Returns the URL that another process may see, perhaps another user's: without the password. If the URL leaves
-    /// the place open, as `file:` does, the result names `location`.
-    pub fn for_other_users(&self, location: &str) -> Self {
+    /// the place open, as `file:` does, or the endpoint and the region of a service, the result names them as the
+    /// location of `profile` does.
+    pub fn for_other_users(&self, profile: &Profile) -> Self {
+        let location = &profile.location;
         let (head, query) = self.0.split_at(self.0.find('?').unwrap_or(self.0.len()));
+        if profile.is_in_service {
+            let key = |pair: &str| pair.split('=').next().unwrap_or_default().to_owned();
+            let known: Vec<_> = location
+                .split_once('?')
+                .into_iter()
+                .flat_map(|(_, it)| it.split('&').map(key))
+                .collect();
+            let others = query.trim_start_matches('?').split('&');
+            let others = others.filter(|pair| !pair.is_empty() && !known.contains(&key(pair)));
+            let others: String = others.map(|pair| format!("&{pair}")).collect();
+            return Self(format!("{location}{others}"));
+        }
         match head.split_once(':') {
             // A location with a query already says what the query of the URL says.
             Some((_, "" | "//")) if location.contains('?') => Self(location.to_owned()),
@@ -187,6 +212,8 @@ fn without_values(query: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use elect_api::{Lease, Order, Profile};
+
     use super::{BackendUrl, StoreId, scheme, without_secrets};
 
     #[test]
@@ -261,6 +288,7 @@ mod tests {
 
     #[test]
     fn a_url_for_other_users_has_a_place_and_no_password() {
+        let here = Profile::new("file", "file:///here".to_owned(), Lease::Unlimited, Order::Queue);
         for (url, told) in [
             ("file:", "file:///here"),
             ("file://?allow-network", "file:///here?allow-network"),
@@ -271,7 +299,33 @@ mod tests {
             ("zk://me:p@/w:x@a/e", "zk://me@a/e"),
         ] {
             let Ok(parsed) = url.parse::<BackendUrl>();
-            assert_eq!(parsed.for_other_users("file:///here").with_secrets(), told, "{url}");
+            assert_eq!(parsed.for_other_users(&here).with_secrets(), told, "{url}");
+        }
+        let location = "s3://jobs/a?region=eu-west-1&endpoint=http://127.0.0.1:9000".to_owned();
+        let bucket = Profile::new("s3", location.clone(), Lease::Unlimited, Order::Race);
+        let bucket = Profile { is_in_service: true, ..bucket };
+        for (url, told) in [
+            ("s3://jobs/a", ""),
+            ("s3://jobs/a/?region=eu-west-1&path-style&profile=x", "&path-style&profile=x"),
+        ] {
+            let Ok(parsed) = url.parse::<BackendUrl>();
+            let told = format!("{location}{told}");
+            assert_eq!(parsed.for_other_users(&bucket).with_secrets(), told, "{url}");
+        }
+    }
+
+    #[test]
+    fn another_way_to_a_service_is_an_endpoint() {
+        for (url, through) in [
+            ("s3://jobs", "s3://jobs?endpoint=http://127.0.0.1:1"),
+            (
+                "s3://jobs?endpoint=https://a&order=queue",
+                "s3://jobs?order=queue&endpoint=http://127.0.0.1:1",
+            ),
+        ] {
+            let Ok(parsed) = url.parse::<BackendUrl>();
+            let way = "127.0.0.1:1".parse().expect("an address");
+            assert_eq!(parsed.through_endpoint(way).with_secrets(), through, "{url}");
         }
     }
 

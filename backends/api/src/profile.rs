@@ -29,6 +29,9 @@ pub struct Profile {
     pub usual_ttl: Duration,
     /// What requests cost; `None` if they cost nothing by themselves.
     pub price: Option<Price>,
+    /// Whether the store is a part of a service, as a table or a bucket is. Its URL then has the name of that part in
+    /// the place of a host, and the machine in the option `endpoint`.
+    pub is_in_service: bool,
 }
 
 impl Profile {
@@ -50,6 +53,7 @@ impl Profile {
             cautions: Vec::new(),
             usual_ttl,
             price,
+            is_in_service: false,
         }
     }
 

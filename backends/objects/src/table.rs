@@ -82,7 +82,13 @@ async fn scan(session: &Session, range: Range<'_>) -> Result<Vec<NamedRow>, Fail
 impl Table for ObjectTable {
     fn profile(&self) -> Profile {
         let order = self.0.opener().order;
-        Profile { order, usual_ttl: USUAL_TTL, price: Some(PRICE), ..self.0.profile() }
+        Profile {
+            order,
+            usual_ttl: USUAL_TTL,
+            price: Some(PRICE),
+            is_in_service: true,
+            ..self.0.profile()
+        }
     }
 
     fn may_lose(&self) -> bool {

@@ -72,6 +72,9 @@ impl Identity {
         let mut known = self.lock();
         let ours = match (&self.wanted, &*known) {
             (Some(id), _) => Some((id, format!("the URL names the store {id}"))),
+            (None, Known::Store(id, at)) if at == place => {
+                Some((id, format!("it was the store {id} when this process met it")))
+            }
             (None, Known::Store(id, at)) => Some((id, format!("{at} is the store {id}"))),
             (None, _) => None,
         };
@@ -131,6 +134,8 @@ mod tests {
         for word in ["etcd at a is the store 00", "etcd at c is another store", A, B] {
             assert!(error.to_string().contains(word), "{error}");
         }
+        let error = identity.admit("etcd at a", Some(&id(B))).expect_err("another in its place");
+        assert!(error.to_string().contains("it was the store 00"), "{error}");
         let error = identity.admit("etcd at d", None).expect_err("none");
         assert!(error.to_string().contains("etcd at d has no store id"), "{error}");
     }

@@ -9,7 +9,7 @@ use elect_api::{
 use tokio::time::{sleep, timeout};
 
 use crate::report::{self, RightReport};
-use crate::{config, guard};
+use crate::{config, guard, stores};
 
 /// The prefix of the name of the trial's election.
 const PREFIX: &str = "elect-doctor-";
@@ -207,6 +207,10 @@ impl<'a> Trial<'a> {
     /// Returns the findings of the trial. Steps that failed for the same reason share one finding.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut failing: Vec<(&'static str, String, String, &Error)> = Vec::new();
+        let scheme = self.store.profile().scheme;
+        let kind = stores::kinds().find(|kind| kind.schemes.contains(&scheme));
+        let page = kind.map_or("stores", |kind| kind.manual.0);
+        let rights = format!("`elect help {page}` names the rights that elect needs");
         for (name, error) in self.errors() {
             let why = report::chain(error);
             match failing.iter_mut().find(|(_, _, other, _)| *other == why) {
@@ -222,14 +226,14 @@ impl<'a> Trial<'a> {
             .map(|(name, names, why, error)| {
                 let way_out = match (error.kind(), name) {
                     (ErrorKind::Denied, "write notes") => {
-                        "give it this right, or do without --once: `elect help rights` names the rights that elect needs"
+                        format!("give it this right, or do without --once: {rights}")
                     }
                     (ErrorKind::Denied, _) => {
-                        "give it this right, or credentials that have it: `elect help rights` names the rights that elect needs"
+                        format!("give it this right, or credentials that have it: {rights}")
                     }
-                    (ErrorKind::Unfit, _) => "`elect help` has a page about this store",
+                    (ErrorKind::Unfit, _) => format!("`elect help {page}` is about this store"),
                     (ErrorKind::Unreachable | ErrorKind::Ambiguous, _) => {
-                        "see what the endpoints say of themselves, and try again"
+                        "see what the endpoints say of themselves, and try again".to_owned()
                     }
                 };
                 Finding::error(format!("elect cannot {names}: {why}"), way_out)

@@ -187,7 +187,7 @@ impl<'a> Terms<'a> {
 
     /// Returns the URL of the store as the command gets it.
     fn told(&self) -> BackendUrl {
-        self.plan.campaign.backend.for_other_users(&self.store.profile().location)
+        self.plan.campaign.backend.for_other_users(&self.store.profile())
     }
 
     /// Returns the command that gives up the entry after a crash. A store whose leases do not end by time

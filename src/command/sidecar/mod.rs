@@ -72,7 +72,7 @@ async fn serve(plan: &SidecarPlan, log: &Log, inherited: &Inherited) -> anyhow::
     let clock = BootClock::new()?;
     let application = Application { lease_file, board: board.as_deref() };
     let application = OnDuty::new(application, &clock, Some(grace));
-    let known = plan.campaign.backend.for_other_users(&profile.location);
+    let known = plan.campaign.backend.for_other_users(&profile);
     let environment =
         environment::for_command(&plan.campaign.election, &candidate, &known, address);
     let hooks = Hooks { plan: &plan.campaign, environment, slot: None, inherited, grace, log };

@@ -104,6 +104,19 @@ fn strange_variables_are_passed_over() {
     assert!(server.keys().pop().expect("a key").starts_with("MACHINE"));
 }
 
+/// As where sudo takes most variables away.
+#[test]
+fn the_command_finds_the_store_without_the_variables_of_its_leader() {
+    let (server, folder) = stage();
+    let endpoint = format!("http://{}", server.address());
+    let inside = "env -u AWS_REGION -u AWS_ENDPOINT_URL \"$ELECT\" put cursor 5";
+    let run =
+        Elect::new(ELECT).args(["run", "-b", "dynamodb://elect", "-e", "job", "sh", "-c", inside]);
+    let run = run.env("AWS_REGION", "eu-west-1").env("AWS_ENDPOINT_URL", endpoint);
+    let run = run.env("AWS_ACCESS_KEY_ID", "any").env("AWS_SECRET_ACCESS_KEY", "any");
+    run.env("HOME", folder.path()).env("ELECT", ELECT).run().exits(0);
+}
+
 /// With all defaults: candidates race, and look at each other seldom. The leader is known to lead in time.
 #[test]
 fn a_leader_with_the_usual_lease_is_seen_to_lead() {

@@ -53,6 +53,15 @@ fn all_holds_on_etcd() {
     assert_eq!(keys(&ctl(&["get", "--prefix", "", "--keys-only"])), ["elect/other"]);
 }
 
+/// A proxy takes the place of the endpoint there. In a race, no candidate shows that it waits.
+#[test]
+fn all_holds_on_s3() {
+    let url = Home::usual(Brand::S3).url();
+    holds(selftest(&url).args(["-o", "json"]).run(), &[]);
+    let race = selftest(&url.replace("&order=queue", "")).run().exits(125);
+    race.says("write order=queue in the store's URL");
+}
+
 /// The keys of a listing, but for the id that the first entry has given the store: others rely on that.
 pub(crate) fn keys(listing: &str) -> Vec<&str> {
     listing.lines().filter(|key| !["", "elect/.store"].contains(key)).collect()

@@ -77,7 +77,7 @@ impl Cell<'_> {
         }
         let what = match self {
             Self::Control => "ask for less",
-            _ => "keep it elsewhere, and here where that is",
+            _ => "keep it elsewhere, and its address here",
         };
         let what = format!("{self} of more than {most} bytes is not kept: {what}");
         Err(Error::new(ErrorKind::Unfit, what))

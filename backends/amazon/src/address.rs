@@ -206,6 +206,12 @@ fn of_region(service: &str, region: &str) -> Host {
 /// The host of an endpoint, and whether it is reached by TLS.
 fn host(endpoint: &str) -> Result<(Host, bool), Error> {
     let wrong = |why: &str| unfit(format!("the endpoint is no https://HOST[:PORT]: {why}"));
+    // No message quotes it, as it may have a secret.
+    if endpoint.contains('@') {
+        return Err(wrong(
+            "it has no user and no password, as credentials come from Amazon's variables and files",
+        ));
+    }
     let is_secured = endpoint.starts_with("https://");
     if !is_secured && !endpoint.starts_with("http://") {
         return Err(wrong("it begins with https://, or http:// on this machine"));
@@ -213,9 +219,7 @@ fn host(endpoint: &str) -> Result<(Host, bool), Error> {
     let port = if is_secured { HTTPS } else { HTTP };
     let url = Url::parse(endpoint, port, &[]).map_err(|error| wrong(&error.to_string()))?;
     match &url.hosts[..] {
-        [host] if matches!(&*url.path, "" | "/") && url.user.is_none() => {
-            Ok((host.clone(), is_secured))
-        }
+        [host] if matches!(&*url.path, "" | "/") => Ok((host.clone(), is_secured)),
         _ => Err(wrong("it names one host, and no path")),
     }
 }

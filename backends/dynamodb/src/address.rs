@@ -163,6 +163,14 @@ mod tests {
             ("dynamodb://elect", &[region, ("AWS_USE_DUALSTACK_ENDPOINT", "True")], "api.aws"),
             ("dynamodb://elect?endpoint=a:1", &[region], "begins with https://"),
             ("dynamodb://elect?endpoint=https://a/b", &[region], "no path"),
+            ("dynamodb://elect?endpoint=http://k:secret@localhost", &[region], "no password"),
+            ("dynamodb://elect?endpoint=https://secret@a", &[region], "no password"),
+            ("dynamodb://elect?endpoint=https://k:se/cret@a", &[region], "no password"),
+            (
+                "dynamodb://elect",
+                &[region, ("AWS_ENDPOINT_URL", "http://:secret@localhost")],
+                "no password",
+            ),
             (
                 "dynamodb://elect?credentials-file=/nowhere",
                 &[region],

@@ -22,6 +22,8 @@ const LEAST: Duration = Duration::from_secs(15);
 /// The longest that a request waits for credentials. It is shorter than the 5 s of a login, whose error then says what
 /// was waited for.
 const PATIENCE: Duration = Duration::from_millis(4500);
+/// The same if the search goes on already. Commands give an attempt 2 s, and the next attempt then learns why.
+const PATIENCE_AGAIN: Duration = Duration::from_millis(1500);
 
 /// Signs requests to a service in one region. The credentials are found at the first request, and again before they
 /// end.
@@ -62,8 +64,8 @@ struct State {
     known: Option<Credential>,
     /// Whether a task finds new ones. Only one does so at a time.
     is_finding: bool,
-    /// What that task waits for, if it is a program.
-    silence: Option<String>,
+    /// The program that this task waits for.
+    asked: Option<String>,
     /// Why the last search found none.
     failure: Option<Refused>,
 }
@@ -127,9 +129,9 @@ impl Signer {
     /// Waits for the search that goes on, or for a new one.
     async fn found(&self) -> Result<Credential, Refused> {
         let mut state = self.0.state.subscribe();
-        self.0.start();
-        let ended = timeout(PATIENCE, state.wait_for(|state| !state.is_finding)).await;
-        let Ok(Ok(state)) = ended else { return Err(Refused::NoAnswer(self.0.silence())) };
+        let limit = if self.0.start() { PATIENCE } else { PATIENCE_AGAIN };
+        let ended = timeout(limit, state.wait_for(|state| !state.is_finding)).await;
+        let Ok(Ok(state)) = ended else { return Err(Refused::NoAnswer(self.0.silence(limit))) };
         match (&state.failure, &state.known) {
             (Some(refused), _) => Err(refused.clone()),
             (None, Some(known)) => Ok(known.clone()),
@@ -139,37 +141,40 @@ impl Signer {
 }
 
 impl Inner {
-    /// Starts a search for credentials, unless one goes on.
-    fn start(self: &Arc<Self>) {
+    /// Starts a search for credentials, unless one goes on. Returns whether it did.
+    fn start(self: &Arc<Self>) -> bool {
         let is_first =
             self.state.send_if_modified(|state| !std::mem::replace(&mut state.is_finding, true));
         if !is_first {
-            return;
+            return false;
         }
         let inner = Arc::clone(self);
         // A program that prints credentials may take longer than a request waits.
         tokio::spawn(async move {
             let begin = |program: &Program| {
-                let silence = program.silence(PATIENCE);
-                inner.state.send_modify(|state| state.silence = Some(silence));
+                let asked = program.in_words();
+                inner.state.send_modify(|state| state.asked = Some(asked));
             };
             let found = inner.sources.find(&inner.context, begin).await;
             inner.state.send_modify(|state| state.ended(found));
         });
+        true
     }
 
-    fn silence(&self) -> String {
-        let silence = self.state.borrow().silence.clone();
-        silence.unwrap_or_else(|| {
-            let limit = humantime::format_duration(PATIENCE);
-            format!("the source of the credentials has not answered within {limit}")
-        })
+    fn silence(&self, limit: Duration) -> String {
+        let limit = humantime::format_duration(limit);
+        match &self.state.borrow().asked {
+            Some(program) => format!(
+                "{program} has not answered within {limit}: run it by hand to see what it waits for, such as a login"
+            ),
+            None => format!("the source of the credentials has not answered within {limit}"),
+        }
     }
 }
 
 impl State {
     fn ended(&mut self, found: Result<Credential, Refused>) {
-        (self.is_finding, self.silence) = (false, None);
+        (self.is_finding, self.asked) = (false, None);
         match found {
             Ok(found) => (self.known, self.failure) = (Some(found), None),
             Err(refused) => self.failure = Some(refused),

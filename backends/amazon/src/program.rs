@@ -40,16 +40,8 @@ impl Program {
         }
     }
 
-    /// Says that it has not answered within the limit, and what to do about it.
-    pub(crate) fn silence(&self, limit: Duration) -> String {
-        format!(
-            "{} has not answered within {}: run it by hand to see what it waits for, such as a login",
-            self.in_words(),
-            humantime::format_duration(limit)
-        )
-    }
-
-    fn in_words(&self) -> String {
+    /// The program and its profile, for messages.
+    pub(crate) fn in_words(&self) -> String {
         format!("the program {} ({SETTING} of {})", self.words[0], self.profile)
     }
 

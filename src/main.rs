@@ -18,11 +18,13 @@ fn main() -> ExitCode {
     elect::guard::make_ready();
     #[cfg(all(not(debug_assertions), target_env = "musl"))]
     elect::guard::let_forks_allocate();
-    match cli::parse(env::args_os()) {
+    let code = match cli::parse(env::args_os()) {
         Ok(given) => command::dispatch(given),
         Err(said) => {
             let words: Vec<_> = env::args_os().collect();
             command::explain(&said, &words, cli::log_format(&words))
         }
-    }
+    };
+    elect_system::helpers::end_all();
+    code
 }

@@ -39,12 +39,9 @@ use crate::config::{
     has_store_of_leader, misspelt_variables, over_file, resolve_run,
 };
 use crate::report::{FAILED, Level, Log, LogEvent, wall_clock};
+use crate::stores::hide_password;
 
 pub use check::Left;
-
-/// The warning about a password in `-b`.
-const SHOWN_PASSWORD: &str = "the list of processes shows the password in -b: set ELECT_BACKEND to the URL, or name a \
-                              file with the option password-file";
 
 /// Carries out the command line, with the configuration file for what it leaves out. Returns the exit code of elect.
 pub fn dispatch(given: Given) -> ExitCode {
@@ -70,7 +67,10 @@ fn act(given: Given, mut warnings: Vec<String>) -> ExitCode {
         warnings.extend(misspelt_variables(&origins));
     }
     if origins.shows_password() {
-        warnings.push(SHOWN_PASSWORD.to_owned());
+        let way_out =
+            origins.backend().map(|url| hide_password(url, "set ELECT_BACKEND to the URL"));
+        let way_out = way_out.unwrap_or_default();
+        warnings.push(format!("the list of processes shows the password in -b: {way_out}"));
     }
     if is_by_default {
         let remark = || by_default(&command, &origins, &log);

@@ -60,6 +60,15 @@ pub fn find(url: &BackendUrl) -> Result<&'static StoreKind, UrlError> {
     found.ok_or_else(|| UrlError::UnknownScheme(url.to_string()))
 }
 
+/// Returns what to do about a password in a URL that others can see. `other` is the place to move a URL to, such as
+/// `set ELECT_BACKEND to the URL`.
+pub fn hide_password(url: &BackendUrl, other: &str) -> String {
+    match find(url).ok().and_then(|kind| kind.credentials) {
+        Some(credentials) => format!("leave it out, as {credentials}"),
+        None => format!("{other}, or name a file with the URL's option password-file"),
+    }
+}
+
 /// Why a URL names no store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
@@ -161,5 +170,19 @@ mod tests {
         let error = check("/var/lib/elect").unwrap_err();
         assert_eq!(error, UrlError::NoScheme("/var/lib/elect".to_owned()));
         assert!(error.hint().contains("file:///DIR"), "{}", error.hint());
+    }
+
+    #[cfg(all(feature = "cloud", feature = "etcd"))]
+    #[test]
+    fn the_way_out_of_a_shown_password_is_one_that_the_store_has() {
+        let way_out = |url: &str| {
+            let Ok(url) = url.parse();
+            super::hide_password(&url, "set X")
+        };
+        for url in ["s3://key:pw@jobs", "dynamodb://key:pw@jobs"] {
+            let said = way_out(url);
+            assert!(said.contains("Amazon's variables") && !said.contains("set X"), "{said}");
+        }
+        assert!(way_out("etcd://me:pw@a").starts_with("set X, or name a file"));
     }
 }

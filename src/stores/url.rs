@@ -198,16 +198,33 @@ fn without_userinfo(head: &str) -> String {
     }
 }
 
+/// Returns the query without the values of secret options, and without the user names and passwords in other URLs.
 fn without_values(query: &str) -> String {
+    // The next pair may be the rest of a password with an unescaped `&`.
+    let mut is_cut = false;
     let shown = query.split('&').map(|pair| match pair.split_once('=') {
-        Some((key, _))
-            if SECRET_WORDS.iter().any(|word| key.to_ascii_lowercase().contains(word)) =>
-        {
-            format!("{key}=***")
+        Some((key, value)) => {
+            let is_secret = SECRET_WORDS.iter().any(|word| key.to_ascii_lowercase().contains(word));
+            is_cut = may_have_userinfo(value);
+            if is_secret || is_cut { format!("{key}=***") } else { pair.to_owned() }
         }
-        _ => pair.to_owned(),
+        None if is_cut => pair.rfind('@').map_or(pair, |at| &pair[at + 1..]).to_owned(),
+        None => pair.to_owned(),
     });
     shown.collect::<Vec<_>>().join("&")
+}
+
+/// Returns whether this value is a URL with a user name or a password in it. A part after a colon that is no port counts
+/// as a password that was cut off.
+fn may_have_userinfo(value: &str) -> bool {
+    let escapes = [("%3A", ":"), ("%3a", ":"), ("%2F", "/"), ("%2f", "/"), ("%40", "@")];
+    let decoded =
+        escapes.iter().fold(value.to_owned(), |text, (escape, sign)| text.replace(escape, sign));
+    let Some((_, rest)) = decoded.split_once("://") else { return false };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let is_port =
+        |port: &str| port.ends_with(']') || port.bytes().all(|byte| byte.is_ascii_digit());
+    rest.contains('@') || authority.rsplit_once(':').is_some_and(|(_, port)| !is_port(port))
 }
 
 #[cfg(test)]
@@ -354,6 +371,12 @@ mod tests {
             ("etcd://a:1?cert=/x@y", "etcd://a:1?cert=/x@y"),
             ("etcd://a?cert=/x@y", "etcd://a?cert=/x@y"),
             ("/var/a@b", "/var/a@b"),
+            ("s3://a?endpoint=http://key:pw@b:1&order=queue", "s3://a?endpoint=***&order=queue"),
+            ("s3://a?endpoint=http%3A%2F%2Fkey%3Apw%40b", "s3://a?endpoint=***"),
+            ("s3://a?endpoint=http://key:p&w@b", "s3://a?endpoint=***&b"),
+            ("s3://a?endpoint=http://key:p/w@b", "s3://a?endpoint=***"),
+            ("s3://a?endpoint=https://[::1]&x", "s3://a?endpoint=https://[::1]&x"),
+            ("s3://a?endpoint=http://b:9000/", "s3://a?endpoint=http://b:9000/"),
         ] {
             assert_eq!(without_secrets(url), shown);
         }

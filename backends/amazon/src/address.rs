@@ -1,11 +1,16 @@
 //! The URL of a store on a service of Amazon's, with what Amazon's own variables and files add.
 
-use elect_api::{Error, Order, StoreId};
+use std::path::{Path, PathBuf};
+
+use elect_api::{Error, Finding, Order, StoreId};
 use elect_remote::{
-    Address, Demand, Destination, Encryption, Host, Product, Settings, Url, Wanted, Way, unfit,
+    Address, Demand, Destination, Encryption, Host, Product, Settings, Url, Wanted, Way, is_open,
+    unfit,
 };
 
-use crate::{NAMES, profile};
+use crate::NAMES;
+use crate::profile::{self, Profile};
+use crate::sources::{KEYS, are_all};
 
 /// The options that the URL of each service may have.
 pub const OPTIONS: &[&str] = &[
@@ -56,12 +61,9 @@ impl Service<'_> {
     ) -> Result<Address, Error> {
         let Self { product, name, part, shown } = self;
         let profile = settings.get("profile").unwrap_or_else(|| profile::DEFAULT.to_owned());
-        let config = settings.variable("AWS_CONFIG_FILE").map(Into::into);
-        if let Some(path) = config.or_else(|| settings.at_home(".aws/config")) {
-            settings.add_file("the configuration of AWS", path, |text| {
-                Ok(profile::settings(text, &profile).unwrap_or_default())
-            })?;
-        }
+        let home = settings.variable("HOME").map(PathBuf::from);
+        profile::configure(&mut settings, &profile, home.as_deref())?;
+        let cautions = exposure(&settings, home.as_deref())?;
         known_profile(&settings, &profile)?;
         let region = region(&settings)?;
         let queue = if order(&settings.url)? == Order::Queue { "&order=queue" } else { "" };
@@ -97,10 +99,28 @@ impl Service<'_> {
             user: String::new(),
             encryption,
             store: StoreId::of_option(settings.url.option(StoreId::OPTION))?,
-            cautions: Vec::new(),
+            cautions,
             url: settings.url,
         })
     }
+}
+
+/// The warning that everybody can read the file with the keys.
+///
+/// # Errors
+/// The files have no good credentials, as the signer would say later.
+fn exposure(settings: &Settings<'_>, home: Option<&Path>) -> Result<Vec<Finding>, Error> {
+    let has_keys = KEYS[..2].iter().any(|name| settings.variable(name).is_some());
+    if has_keys && are_all(&settings.url) {
+        return Ok(Vec::new());
+    }
+    let profile = Profile::of(&settings.url, |name| settings.variable(name), home);
+    let open = profile.find()?.file.filter(|path| is_open(path));
+    let told = open.map(|path| {
+        let what = format!("everybody can read the credentials in {}", path.display());
+        Finding::warning(what, "chmod o-r it")
+    });
+    Ok(told.into_iter().collect())
 }
 
 /// Who leads next: the candidate that asks first, or the first of a queue, which costs more requests.
@@ -186,6 +206,12 @@ fn of_region(service: &str, region: &str) -> Host {
 /// The host of an endpoint, and whether it is reached by TLS.
 fn host(endpoint: &str) -> Result<(Host, bool), Error> {
     let wrong = |why: &str| unfit(format!("the endpoint is no https://HOST[:PORT]: {why}"));
+    // No message quotes it, as it may have a secret.
+    if endpoint.contains('@') {
+        return Err(wrong(
+            "it has no user and no password, as credentials come from Amazon's variables and files",
+        ));
+    }
     let is_secured = endpoint.starts_with("https://");
     if !is_secured && !endpoint.starts_with("http://") {
         return Err(wrong("it begins with https://, or http:// on this machine"));
@@ -193,9 +219,7 @@ fn host(endpoint: &str) -> Result<(Host, bool), Error> {
     let port = if is_secured { HTTPS } else { HTTP };
     let url = Url::parse(endpoint, port, &[]).map_err(|error| wrong(&error.to_string()))?;
     match &url.hosts[..] {
-        [host] if matches!(&*url.path, "" | "/") && url.user.is_none() => {
-            Ok((host.clone(), is_secured))
-        }
+        [host] if matches!(&*url.path, "" | "/") => Ok((host.clone(), is_secured)),
         _ => Err(wrong("it names one host, and no path")),
     }
 }

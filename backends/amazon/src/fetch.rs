@@ -2,16 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use elect_remote::{Check, Encryption, Host, Http, Tls, TlsSettings, Way, Witness};
-use elect_system::helpers;
 use hyper::body::Bytes;
 use hyper::{Request, Response, Uri};
-use reqsign_core::{
-    CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, Result,
-};
+use reqsign_core::{Context, Env, Error, FileRead, HttpSend, Result};
 use tokio::time::timeout;
 
 use crate::NAMES;
@@ -22,19 +18,13 @@ type Failure = elect_remote::Failure<String>;
 /// The longest time for an answer of the machine's metadata. On machines without it nothing answers. In a container a
 /// machine drops its answer if it counts more than one hop.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest time for an answer of a token service, or of the service of a container, which may ask one.
-const TOKEN_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The longest time for a program that prints credentials.
-const PROGRAM_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest time for an answer of a token service, or of the service of a container, which may ask one. It ends
+/// before the search for credentials does, so that the error names the host.
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// What the library may use to find credentials.
 pub(crate) fn context() -> Context {
-    Context::new()
-        .with_file_read(Files)
-        .with_http_send(Fetch)
-        .with_command_execute(Programs)
-        .with_env(Variables)
+    Context::new().with_file_read(Files).with_http_send(Fetch).with_env(Variables)
 }
 
 /// The environment, as Amazon's tools read it: an empty variable counts as missing. One that is no text does, too.
@@ -69,23 +59,6 @@ impl FileRead for Files {
             read.map_err(|error| Error::config_invalid(format!("cannot read {path}: {error}")))
         });
         read.await.unwrap_or_else(|error| Err(Error::unexpected(error.to_string())))
-    }
-}
-
-/// Programs that print credentials, as `credential_process` names them.
-#[derive(Debug)]
-struct Programs;
-
-impl CommandExecute for Programs {
-    async fn command_execute(&self, program: &str, args: &[&str]) -> Result<CommandOutput> {
-        let name = program.to_owned();
-        let mut command = Command::new(program);
-        command.args(args);
-        let ran = tokio::task::spawn_blocking(move || helpers::run(&mut command, PROGRAM_TIMEOUT));
-        let ran = ran.await.map_err(|error| Error::unexpected(error.to_string()))?;
-        let said = ran.map_err(|error| Error::config_invalid(format!("{name}: {error}")))?;
-        let status = said.status.and_then(|status| status.code()).unwrap_or(-1);
-        Ok(CommandOutput { status, stdout: said.output, stderr: said.errors })
     }
 }
 

@@ -10,6 +10,7 @@ mod address;
 mod credentials;
 mod fetch;
 mod profile;
+mod program;
 mod skew;
 mod sources;
 

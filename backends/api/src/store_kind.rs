@@ -18,6 +18,8 @@ pub struct StoreKind {
     pub lacks: &'static str,
     /// The name and the Markdown of its page in the manual.
     pub manual: (&'static str, &'static str),
+    /// Where its credentials come from, if its URLs take no password, as in `credentials come from the kubeconfig`.
+    pub credentials: Option<&'static str>,
     /// Whether its elections can label pods.
     pub knows_pods: bool,
     /// Gets ready to use the store at a URL. Nothing is sent yet.

@@ -71,6 +71,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &[],
     lacks: "a host is missing: write consul://HOST",
     manual: ("consul", include_str!("manual.md")),
+    credentials: None,
     knows_pods: false,
     connect,
     #[cfg(feature = "fuzzing")]

@@ -47,6 +47,12 @@ fn table(settings: &Settings<'_>) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    use elect_api::ErrorKind;
+
     use super::*;
 
     fn parse(url: &str, variables: &[(&str, &str)]) -> Result<Address, Error> {
@@ -157,11 +163,88 @@ mod tests {
             ("dynamodb://elect", &[region, ("AWS_USE_DUALSTACK_ENDPOINT", "True")], "api.aws"),
             ("dynamodb://elect?endpoint=a:1", &[region], "begins with https://"),
             ("dynamodb://elect?endpoint=https://a/b", &[region], "no path"),
+            ("dynamodb://elect?endpoint=http://k:secret@localhost", &[region], "no password"),
+            ("dynamodb://elect?endpoint=https://secret@a", &[region], "no password"),
+            ("dynamodb://elect?endpoint=https://k:se/cret@a", &[region], "no password"),
+            (
+                "dynamodb://elect",
+                &[region, ("AWS_ENDPOINT_URL", "http://:secret@localhost")],
+                "no password",
+            ),
+            (
+                "dynamodb://elect?credentials-file=/nowhere",
+                &[region],
+                "cannot read the option credentials-file, /nowhere",
+            ),
+            ("dynamodb://elect?profile=none", &[region], "there is no profile none in "),
         ] {
             let error = parse(url, variables).err().expect(url);
             assert!(error.to_string().contains(why), "{url}: {error}");
+            assert!(!error.to_string().contains("cret@"), "{url}: {error}");
         }
         let plain = "dynamodb://elect?endpoint=http://a&allow-plain";
         parse(plain, &[region]).expect("accepted");
+    }
+
+    #[test]
+    fn a_file_of_credentials_that_everybody_can_read_is_told() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let path = folder.path().join("credentials");
+        let text = "[default]\naws_access_key_id = AKIA\naws_secret_access_key = any\n";
+        std::fs::write(&path, text).expect("written");
+        let change = |path: &Path, mode| {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("the mode");
+        };
+        change(folder.path(), 0o755);
+        let shown = path.to_str().expect("a text");
+        let option = format!("dynamodb://elect?credentials-file={shown}");
+        let named = ("AWS_SHARED_CREDENTIALS_FILE", shown);
+        let region = ("AWS_REGION", "eu-west-1");
+        let keys = [("AWS_ACCESS_KEY_ID", "AKIA"), ("AWS_SECRET_ACCESS_KEY", "any")];
+        for (url, variables) in [(&*option, &[region][..]), ("dynamodb://elect", &[region, named])]
+        {
+            for (mode, number) in [(0o644, 1), (0o640, 0)] {
+                change(&path, mode);
+                let told = parse(url, variables).expect(url).cautions;
+                assert_eq!(told.len(), number, "{url}: {told:?}");
+                assert!(told.iter().all(|it| it.what.contains("everybody can read")), "{told:?}");
+            }
+            change(&path, 0o644);
+            let others = parse(url, &[variables, &keys].concat()).expect(url).cautions;
+            assert_eq!(others.is_empty(), url != option, "only the option counts before variables");
+        }
+    }
+
+    /// Such a file may name another server, and a program to run.
+    #[test]
+    fn files_that_others_can_write_are_refused() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::set_permissions(file.path(), Permissions::from_mode(0o666)).expect("the mode");
+        let region = ("AWS_REGION", "eu-west-1");
+        for name in ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"] {
+            let named = (name, file.path().to_str().expect("a path"));
+            let error = parse("dynamodb://elect", &[region, named]).err().expect(name);
+            assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+            assert!(error.to_string().contains("could have it run any program"), "{error}");
+            parse("dynamodb://elect", &[region, (name, "/dev/null")]).expect("no file");
+        }
+    }
+
+    #[test]
+    fn a_damaged_configuration_is_named_with_its_line() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let region = ("AWS_REGION", "eu-west-1");
+        let named = ("AWS_CONFIG_FILE", file.path().to_str().expect("a path"));
+        for (text, why) in [
+            ("region = x\n", "line 1 is not below a [PROFILE]"),
+            ("[default]\n\nhush\n", "line 3 is neither [PROFILE] nor NAME = VALUE"),
+            ("[default\n", "line 1 lacks a ]"),
+        ] {
+            std::fs::write(&file, text).expect("written");
+            let error = parse("dynamodb://elect", &[region, named]).err().expect(text);
+            let words = error.to_string();
+            assert!(words.contains(named.1) && words.contains(why), "{words}");
+            assert!(!words.contains("hush"), "{words}");
+        }
     }
 }

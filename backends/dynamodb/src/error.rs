@@ -37,6 +37,11 @@ const NO_CREDENTIALS: [&str; 6] = [
     "IncompleteSignature",
     "MissingAuthenticationTokenException",
 ];
+/// The errors of a signature that is wrong, or has another time than the service.
+const SIGNATURE: [&str; 3] =
+    ["InvalidSignatureException", "SignatureDoesNotMatch", "RequestTimeTooSkewed"];
+/// The words of such an error about the time.
+const OTHER_TIME: [&str; 2] = ["Signature expired", "Signature not yet current"];
 const EXPIRED: [&str; 2] = ["ExpiredTokenException", "ExpiredToken"];
 const THROTTLED: [&str; 4] = [
     "ProvisionedThroughputExceededException",
@@ -70,8 +75,16 @@ impl Refusal {
 
     /// Returns whether it is about the credentials, so that others may be accepted.
     pub(crate) fn is_of_credentials(&self) -> bool {
-        matches!(self, Self::Named { name, .. }
-            if NO_CREDENTIALS.contains(&&**name) || EXPIRED.contains(&&**name))
+        let is_it = |name: &str| NO_CREDENTIALS.contains(&name) || EXPIRED.contains(&name);
+        matches!(self, Self::Named { name, .. } if is_it(name)) && !self.is_of_time()
+    }
+
+    /// Returns whether it is about the time in the signature.
+    fn is_of_time(&self) -> bool {
+        let Self::Named { name, message, skew, .. } = self else { return false };
+        let says_so = name == "RequestTimeTooSkewed"
+            || OTHER_TIME.iter().any(|words| message.starts_with(words));
+        SIGNATURE.contains(&&**name) && (says_so || skew.advice().is_some())
     }
 }
 
@@ -107,6 +120,7 @@ impl elect_remote::Refusal for Refusal {
             _ if name.is_empty() => {
                 (Unreachable, "another program answers in the place of DynamoDB: see the endpoint")
             }
+            _ if self.is_of_time() => (Denied, ""),
             _ if is(&NO_CREDENTIALS) => (
                 Denied,
                 "correct the credentials: `aws sts get-caller-identity` shows whose they are",
@@ -141,6 +155,9 @@ impl elect_remote::Refusal for Refusal {
         let named = if name.is_empty() { format!("HTTP {status}") } else { name.to_owned() };
         let said = if message.is_empty() { named } else { format!("{message} ({named})") };
         let mut error = Error::new(kind, what).because(said);
+        if self.is_of_time() {
+            return error.and(skew.advice_about_time());
+        }
         if !advice.is_empty() {
             error = error.and(advice);
         }
@@ -176,13 +193,28 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_far_off_is_named() {
-        let body = r#"{"__type":"x#InvalidSignatureException","message":"Signature expired"}"#;
-        let answer = Response::builder().status(400).header(DATE, "Tue, 01 Sep 2026 10:00:00 GMT");
-        let answer = answer.body(Bytes::from(body)).expect("an answer");
-        let refusal = Refusal::of(&answer);
-        assert!(refusal.is_of_credentials());
-        let words = refusal.error("cannot".into(), "").to_string();
-        assert!(words.contains("this machine's clock is"), "{words}");
+    fn a_clock_that_is_far_off_is_no_fault_of_the_credentials() {
+        let body = |said: &str| {
+            format!(r#"{{"__type":"x#InvalidSignatureException","message":"{said}"}}"#)
+        };
+        let far = "Sat, 01 Jan 2000 10:00:00 GMT";
+        for (said, date, expected) in [
+            ("Signature expired: 2 is now earlier than 1", Some(far), " ahead of the server's"),
+            ("Signature not yet current: 2", None, "set this machine's clock: the server's has"),
+            ("it is wrong", Some(far), "set this machine's clock: it is "),
+            ("it is wrong", None, "aws sts"),
+        ] {
+            let answer = Response::builder().status(400);
+            let answer = date.into_iter().fold(answer, |answer, date| answer.header(DATE, date));
+            let answer = answer.body(Bytes::from(body(said))).expect("an answer");
+            let refusal = Refusal::of(&answer);
+            let is_of_time = !expected.contains("aws");
+            assert_eq!(refusal.is_of_credentials(), !is_of_time, "{said}");
+            let error = refusal.error("cannot".into(), "");
+            assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+            let words = error.to_string();
+            assert!(words.contains(expected), "{words}");
+            assert_eq!(words.contains("aws sts"), !is_of_time, "{words}");
+        }
     }
 }

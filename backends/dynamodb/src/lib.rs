@@ -71,6 +71,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &["dynamo", "aws"],
     lacks: "the name of the table is missing: write dynamodb://TABLE",
     manual: ("dynamodb", include_str!("manual.md")),
+    credentials: Some("credentials come from Amazon's variables and files"),
     knows_pods: false,
     connect,
     fuzz_targets: &[],

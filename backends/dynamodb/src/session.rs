@@ -3,8 +3,8 @@
 use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId, count_trip};
 use elect_remote::{
-    Address, Destination, HttpQueue, Identity, Opener, Product, Pulse, Respondent, Variable,
-    Witness,
+    Address, Destination, HttpQueue, Identity, Opener, Product, Pulse, Respondent, Session as _,
+    Variable, Witness,
 };
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use hyper::{Request, StatusCode, Uri};
@@ -45,7 +45,7 @@ pub(crate) struct Session {
 }
 
 /// An operation: its name at the service, and the name under which it is counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operation(pub(crate) &'static str, pub(crate) &'static str);
 
 impl Operation {
@@ -75,9 +75,11 @@ impl Session {
     /// Why it was not, or why that is not known.
     pub(crate) async fn ask(
         &self,
-        Operation(name, counted): Operation,
+        operation: Operation,
         mut question: Value,
     ) -> Result<Value, Failure> {
+        let is_of_items = ![Operation::DESCRIBE, Operation::CREATE].contains(&operation);
+        let Operation(name, counted) = operation;
         count_trip(counted);
         question["TableName"] = json!(self.name.table);
         let body = question.to_string();
@@ -95,8 +97,15 @@ impl Session {
         let key = signed.map_err(|refused| Failure::Refused(Refusal::Unsigned(refused)))?;
         head.uri = Uri::from_static("/");
         let answer = self.pulse.ask(self.requests.ask(Request::from_parts(head, body))).await?;
-        if answer.status() != StatusCode::OK {
-            let refusal = Refusal::of(&answer);
+        let refusal = (answer.status() != StatusCode::OK).then(|| Refusal::of(&answer));
+        if self.is_without_table && is_of_items {
+            // The table may be made at any time. The next session reads the id of the store in it.
+            self.close();
+            if refusal.is_none() {
+                return Err(Failure::Lost("the table was made meanwhile".to_owned()));
+            }
+        }
+        if let Some(refusal) = refusal {
             if refusal.is_of_credentials() {
                 self.name.signer.forget(&key);
             }

@@ -39,6 +39,12 @@ impl ItemTable {
 
     /// Gives the store an id if it has none. The session is left, as the next one reads the id.
     async fn create(&self, session: &Session) -> Result<(), Error> {
+        if session.is_without_table() {
+            // The table may be there by now, and be another store than the URL names.
+            let found = session.item(ID.0, ID.1).await;
+            let doing = "cannot read the id of the store";
+            return found.map(drop).map_err(|failure| session.failed(doing, &failure, false));
+        }
         let item = json!({
             ELECTION: item::text(ID.0), DOCUMENT: item::text(ID.1),
             CELLS: item::text(StoreId::fresh().as_str()),
@@ -344,7 +350,7 @@ impl Table for ItemTable {
     }
 
     async fn prepare(&self) -> Result<(), Error> {
-        let session = self.session().await?;
+        let mut session = self.session().await?;
         let described = examine::described(&session).await;
         let described = described.map_err(|failure| {
             session.failed("cannot read the settings of the table", &failure, false)
@@ -352,6 +358,11 @@ impl Table for ItemTable {
         if let Some(why) = examine::unfit(&described) {
             let table = &session.name.table;
             return Err(Error::new(ErrorKind::Unfit, format!("the table {table} {why}")));
+        }
+        if session.is_without_table() {
+            // The table was made meanwhile. The next session reads its id.
+            session.close();
+            session = self.session().await?;
         }
         if session.store().is_some() {
             return Ok(());
@@ -362,10 +373,6 @@ impl Table for ItemTable {
     async fn create(&self) -> Result<Option<String>, Error> {
         let session = self.session().await?;
         let made = creation::create(&session).await?;
-        if made {
-            // The next session finds the table.
-            session.close();
-        }
         self.prepare().await?;
         Ok(made.then(|| format!("the table {} in {}", session.name.table, session.name.region)))
     }

@@ -130,6 +130,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &[],
     lacks: "a host is missing: write etcd://HOST or etcd+tls://HOST",
     manual: ("etcd", include_str!("manual.md")),
+    credentials: None,
     knows_pods: false,
     connect,
     #[cfg(feature = "fuzzing")]

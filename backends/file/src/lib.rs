@@ -113,6 +113,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &[],
     lacks: "a colon is missing: write file: for the usual directory, or file:///DIR",
     manual: ("file", include_str!("manual.md")),
+    credentials: Some("the rights on the directory count"),
     knows_pods: false,
     connect,
     #[cfg(feature = "fuzzing")]

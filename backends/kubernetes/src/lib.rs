@@ -59,6 +59,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &[],
     lacks: "a colon is missing: write kubernetes: for the namespace of your context or pod, or kubernetes:///NAMESPACE",
     manual: ("kubernetes-store", include_str!("manual.md")),
+    credentials: Some("credentials come from the kubeconfig or the pod"),
     knows_pods: true,
     connect,
     #[cfg(feature = "fuzzing")]

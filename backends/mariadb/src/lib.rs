@@ -77,6 +77,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &["maria"],
     lacks: "a host and a database are missing: write mariadb://HOST/DATABASE",
     manual: ("mariadb", include_str!("manual.md")),
+    credentials: None,
     knows_pods: false,
     connect,
     #[cfg(feature = "fuzzing")]

@@ -31,8 +31,9 @@ const NO_OBJECT: &str = "NoSuchKey";
 pub(crate) const NO_RIGHT: &str = "AccessDenied";
 /// A header of the request is not known to the store.
 pub(crate) const NOT_IMPLEMENTED: &str = "NotImplemented";
-const NO_CREDENTIALS: [&str; 4] =
-    ["InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed"];
+const NO_CREDENTIALS: [&str; 3] = ["InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken"];
+/// The time in a signature is another one than the store's.
+const OTHER_TIME: [&str; 2] = ["RequestTimeTooSkewed", "RequestExpired"];
 const EXPIRED: [&str; 2] = ["ExpiredToken", "TokenRefreshRequired"];
 const OTHER_REGION: [&str; 2] = ["PermanentRedirect", "AuthorizationHeaderMalformed"];
 /// What to do about a missing right.
@@ -114,6 +115,8 @@ impl Refusal {
                 "correct the credentials: `aws sts get-caller-identity` shows whose they are",
             ),
             _ if self.is(&EXPIRED) => (Denied, "log in again, as with `aws sso login`"),
+            // What to do says how far the clock is off.
+            _ if self.is(&OTHER_TIME) => (Denied, ""),
             _ if self.is(&[NO_BUCKET]) => (
                 Unfit,
                 "the bucket is not there: correct its name, the region and the endpoint, or make it",
@@ -162,6 +165,9 @@ impl elect_remote::Refusal for Refusal {
             if name.is_empty() { format!("HTTP {}", status.as_u16()) } else { name.clone() };
         let said = if message.is_empty() { named } else { format!("{message} ({named})") };
         let mut error = Error::new(kind, what).because(said);
+        if self.is(&OTHER_TIME) {
+            return error.and(skew.advice_about_time());
+        }
         if !advice.is_empty() {
             error = error.and(advice);
         }
@@ -209,6 +215,7 @@ mod tests {
             (403, "AccessDenied", ErrorKind::Denied, "elect help s3"),
             (400, "ExpiredToken", ErrorKind::Denied, "log in again"),
             (403, "InvalidAccessKeyId", ErrorKind::Denied, "correct the credentials"),
+            (403, "RequestTimeTooSkewed", ErrorKind::Denied, "set this machine's clock"),
             (404, "NoSuchBucket", ErrorKind::Unfit, "the bucket is not there"),
             (301, "PermanentRedirect", ErrorKind::Unfit, "correct the region"),
             (400, "EntityTooLarge", ErrorKind::Unfit, "so it is (EntityTooLarge)"),
@@ -226,6 +233,22 @@ mod tests {
             let text = format!("{error}: {:?}", std::error::Error::source(&error));
             assert_eq!(error.kind(), kind, "{text}");
             assert!(text.contains(words), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_far_off_is_no_fault_of_the_credentials() {
+        let body = "<Error><Code>RequestTimeTooSkewed</Code><Message>so it is</Message></Error>";
+        for (date, side) in [
+            ("Sat, 01 Jan 2000 10:00:00 GMT", " ahead of the server's"),
+            ("Fri, 01 Jan 2100 10:00:00 GMT", " behind the server's"),
+        ] {
+            let answer = Response::builder().status(403).header(hyper::header::DATE, date);
+            let refusal = Refusal::of(&answer.body(Bytes::from(body)).expect("an answer"));
+            assert!(!refusal.is_of_credentials(), "others would be refused, too");
+            let words = refusal.error("cannot".into(), "").to_string();
+            assert!(words.contains("set this machine's clock: it is "), "{words}");
+            assert!(words.contains(side) && !words.contains("aws sts"), "{words}");
         }
     }
 }

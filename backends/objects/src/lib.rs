@@ -90,6 +90,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &["bucket", "minio"],
     lacks: "the name of the bucket is missing: write s3://BUCKET",
     manual: ("s3", include_str!("manual.md")),
+    credentials: Some("credentials come from Amazon's variables and files"),
     knows_pods: false,
     connect,
     fuzz_targets: &[],

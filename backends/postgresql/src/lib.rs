@@ -70,6 +70,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &["psql", "pg"],
     lacks: "a host is missing: write postgresql://HOST/DATABASE",
     manual: ("postgresql", include_str!("manual.md")),
+    credentials: None,
     knows_pods: false,
     connect,
     #[cfg(feature = "fuzzing")]

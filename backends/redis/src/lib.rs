@@ -68,6 +68,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &["sentinel"],
     lacks: "a host is missing: write redis://HOST",
     manual: ("redis", include_str!("manual.md")),
+    credentials: None,
     knows_pods: false,
     connect,
     #[cfg(feature = "fuzzing")]

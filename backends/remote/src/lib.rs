@@ -20,6 +20,7 @@
 //! | the round over all servers for `elect doctor` | [`Round`], [`measure`] |
 //! | versions that are too old, or have defects that affect elections | [`Versions`] |
 //! | files that are read anew for each connection | [`Renewed`] |
+//! | files of other tools that can have elect run a program | [`read_instructions`] |
 //! | notices of changes, each passed on to all that wait for it | [`Notices`] |
 
 mod credentials;
@@ -30,6 +31,7 @@ mod failure;
 #[cfg(feature = "http")]
 mod http;
 mod identity;
+mod instructions;
 mod link;
 mod notices;
 mod protocol;
@@ -53,6 +55,7 @@ pub use failure::{Failure, Product, Refusal, unfit};
 #[cfg(feature = "http")]
 pub use http::{Http, HttpQueue, Unanswered, Unread, wire_form};
 pub use identity::Identity;
+pub use instructions::read_instructions;
 pub use link::{FailureOf, Link, Opener, Pulse, Session};
 pub use notices::{Notices, NoticesEnd};
 pub use protocol::Protocol;

@@ -107,9 +107,14 @@ impl<'a> Settings<'a> {
         path: PathBuf,
         pick: impl FnOnce(&str) -> Result<HashMap<String, String>, Error>,
     ) -> Result<(), Error> {
-        self.file = pick(&crate::read_text(what, &path)?)?;
-        self.path = path;
+        let found = pick(&crate::read_text(what, &path)?)?;
+        self.add(path, found);
         Ok(())
+    }
+
+    /// Adds settings that the caller has found in a file.
+    pub fn add(&mut self, path: PathBuf, found: HashMap<String, String>) {
+        (self.path, self.file) = (path, found);
     }
 
     /// The value of a setting, if it has one.

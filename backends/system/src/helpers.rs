@@ -4,8 +4,11 @@
 //! spares every helper in the list that this file keeps. A helper ends with this process, if the process has set that
 //! up with [`bind_with`].
 
+use std::env;
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -42,6 +45,20 @@ pub struct Said {
     pub status: Option<ExitStatus>,
     /// Whether the helper was killed because its time was over.
     pub is_overdue: bool,
+}
+
+/// The number of lines that [`Said::last_words`] has.
+const LAST_WORDS: usize = 5;
+
+impl Said {
+    /// The last lines of the standard error in one line, as the helper wrote them. `None` if there are none.
+    pub fn last_words(&self) -> Option<String> {
+        let errors = String::from_utf8_lossy(&self.errors);
+        let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut last: Vec<_> = lines.rev().take(LAST_WORDS).collect();
+        last.reverse();
+        (!last.is_empty()).then(|| last.join(" | "))
+    }
 }
 
 /// Sets how a new helper is made to end with this process. `bind` must also make each helper the leader of a process
@@ -95,12 +112,35 @@ fn start(command: &mut Command) -> io::Result<Child> {
 /// sockets, and elect's own variables, which may hold a password. Variables that the caller has set stay.
 fn keep_to_ourselves(command: &mut Command) {
     let given: Vec<_> = command.get_envs().map(|(name, _)| name.to_owned()).collect();
-    for (name, _) in std::env::vars_os() {
+    for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
         let is_ours = OURS.iter().any(|prefix| text.starts_with(prefix));
         if is_ours && !given.contains(&name) {
             command.env_remove(name);
         }
+    }
+}
+
+/// Finds the program of a helper; `None` if it is not there. A bare name is looked up in `PATH`, but only in absolute
+/// folders: other users may write to the current folder.
+pub fn find(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return Some(program.to_owned());
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let mut programs = folders.map(|folder| folder.join(program));
+    programs.find(|program| {
+        let found = program.metadata();
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
+}
+
+/// Kills all helpers that live, and their process groups. A process calls this before it ends: the kernel kills only
+/// the helpers themselves then, and not what they have started.
+pub fn end_all() {
+    for pid in living() {
+        kill(pid);
     }
 }
 

@@ -205,6 +205,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &["zookeeper"],
     lacks: "a host is missing: write zk://HOST,HOST or zk+tls://HOST,HOST",
     manual: ("zookeeper", include_str!("manual.md")),
+    credentials: None,
     knows_pods: false,
     connect,
     #[cfg(feature = "fuzzing")]

@@ -12,6 +12,7 @@ pub use self::open::NO_FILE;
 pub use self::open::{SearchPath, search_path};
 use super::{ConfigError, variables};
 use crate::cli::{FileChoice, Given, Misfit, Position, Setting, Settings};
+use crate::stores::{BackendUrl, hide_password};
 
 /// A configuration file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,9 +103,10 @@ pub fn read_file(choice: &FileChoice) -> Result<Option<ConfigFile>, ConfigError>
         && let Some(setting) = all.iter().find(|setting| setting.is_secret())
     {
         let (place, key) = (&setting.place, &setting.key);
+        let Ok(url) = setting.value.parse::<BackendUrl>();
+        let way_out = hide_password(&url, "chmod o-r it");
         warnings.push(format!(
-            "{place}: `{key}` has a secret in it, and everybody can read the file: chmod o-r it, or \
-             name a file with the URL's option password-file"
+            "{place}: `{key}` has a secret in it, and everybody can read the file: {way_out}"
         ));
     }
     let is_nested = variables::is_nested();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use elect_api::{ErrorKind, Finding, Severity};
-use elect_record::table::{Key, Table};
+use elect_record::table::{Body, Key, Put, Table};
 use elect_testkit::oracle::now;
 use elect_testkit::run;
 use elect_testkit::servers::{Database as _, DatabaseServer as _, DatabaseSetup, Moto};
@@ -50,6 +50,43 @@ fn a_missing_table_is_named_and_created_once() {
         assert_eq!(table["BillingModeSummary"]["BillingMode"], "PAY_PER_REQUEST");
         assert_eq!(table["DeletionProtectionEnabled"], true);
         assert!(findings(&ours).await.is_empty(), "{:?}", findings(&ours).await);
+    });
+}
+
+/// A watch may begin before the table is made.
+#[test]
+fn a_table_that_is_made_later_is_the_store_that_the_url_names() {
+    run("another store", async {
+        let server = Moto::start_as(&DatabaseSetup::default());
+        let url = Moto::url(server.address(), "elect", "later");
+        let (theirs, free) = (table(&url), table(&url));
+        let pinned = || table(&format!("{url}&store-id=00000000000000a1"));
+        let (reads, writes) = (pinned(), pinned());
+        let body = Body { head: "x".to_owned(), ..Body::default() };
+        for ours in [&reads, &writes, &free] {
+            ours.get(ROW).await.expect_err("there is no table");
+        }
+        // These sessions begin without the table, and have not asked for a row.
+        reads.prepare().await.expect_err("there is no table");
+        writes.prepare().await.expect_err("there is no table");
+        free.prepare().await.expect_err("there is no table");
+        theirs.create().await.expect("the right to make it");
+        let tag = theirs.put(ROW, "", None, &body).await.expect("an answer");
+        assert!(matches!(tag, Put::Done(_)), "{tag:?}");
+        for _ in 0..2 {
+            reads.get(ROW).await.expect_err("another store, or the session has ended");
+            let put = writes.put(ROW, "", None, &body).await;
+            put.expect_err("another store, or the session has ended");
+        }
+        for error in [
+            reads.get(ROW).await.expect_err("another store"),
+            writes.prepare().await.expect_err("another store"),
+        ] {
+            assert!(error.to_string().contains("00000000000000a1"), "{error}");
+        }
+        // Without an id in the URL the table is taken as it is.
+        free.get(ROW).await.expect_err("the session has ended");
+        assert!(free.get(ROW).await.expect("the table").row.is_some());
     });
 }
 

@@ -1,16 +1,9 @@
 //! Reads the files of a kubeconfig or a pod. All files of one access are read together, and again together: see
 //! `current`.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use elect_api::{Error, ErrorKind};
-use elect_remote::unreadable;
-use elect_system::path::{self, Disobeyed, Inherited, Instructions};
-
-/// The longest kubeconfig, in bytes. It may have the certificates of many clusters.
-const LONGEST: u64 = 4 << 20;
+use elect_api::Error;
 
 /// The files that were read for one access, with their contents. The system's authorities have no path.
 #[derive(Default, PartialEq)]
@@ -20,7 +13,7 @@ impl Files {
     /// Reads a token. `what` names it in messages.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] or `Unfit` if it cannot be read.
+    /// [`elect_api::ErrorKind::Denied`] or `Unfit` if it cannot be read.
     pub(super) fn read(&mut self, what: &str, path: &Path) -> Result<Vec<u8>, Error> {
         Ok(self.keep(path, elect_remote::read(what, path)?))
     }
@@ -37,7 +30,7 @@ impl Files {
     /// Reads the system's authorities, in PEM. `setting` names the setting that names others.
     ///
     /// # Errors
-    /// [`ErrorKind::Unfit`] if there are none.
+    /// [`elect_api::ErrorKind::Unfit`] if there are none.
     pub(super) fn system_authorities(&mut self, setting: &str) -> Result<String, Error> {
         let pem = elect_remote::system_authorities(setting)?;
         self.keep(Path::new(""), pem.clone().into_bytes());
@@ -50,40 +43,12 @@ impl Files {
     /// # Errors
     /// As [`Files::read`], and `Denied` if another user can write it.
     pub(super) fn read_kubeconfig(&mut self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
-        let what = "the kubeconfig";
-        let found = match path::instructions(path, Inherited::Taken) {
-            Ok(Some(found)) => found,
-            Ok(None) => return Ok(None),
-            Err(Disobeyed::Closed(errno) | Disobeyed::Unreadable(errno)) => {
-                return Err(unreadable(what, path, errno.into()));
-            }
-            Err(Disobeyed::Odd) => {
-                return Err(unreadable(what, path, io::Error::other(Disobeyed::Odd)));
-            }
-            Err(strange) => {
-                let why = format!(
-                    "elect does not use {what} {}: another user could have it run any program",
-                    path.display()
-                );
-                return Err(Error::new(ErrorKind::Denied, why).because(strange));
-            }
-        };
-        let Instructions { file, .. } = found;
-        let bytes = all_of(file).map_err(|error| unreadable(what, path, error))?;
-        Ok(Some(self.keep(path, bytes)))
+        let found = elect_remote::read_instructions("the kubeconfig", path)?;
+        Ok(found.map(|bytes| self.keep(path, bytes)))
     }
 
     fn keep(&mut self, path: &Path, bytes: Vec<u8>) -> Vec<u8> {
         self.0.push((path.to_owned(), bytes.clone()));
         bytes
     }
-}
-
-fn all_of(file: File) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
-    }
-    Ok(bytes)
 }

@@ -4,9 +4,7 @@
 //! next request. Only one run of it goes on at a time. It is a [helper](elect_system::helpers), and belongs to no
 //! command.
 
-use std::env;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -28,8 +26,6 @@ const VERSIONS: [&str; 2] =
 const BEFORE: Duration = Duration::from_secs(60);
 /// The longest that a plugin may run.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The number of lines of a plugin's error output that a message has: the last ones.
-const LAST_WORDS: usize = 5;
 
 /// A plugin, and its last answer.
 pub(super) struct Plugin {
@@ -201,28 +197,15 @@ impl Invocation {
             command.env("KUBERNETES_EXEC_INFO", &self.info).stdin(Stdio::null());
             helpers::run(&mut command, LONGEST)
         };
-        let program = self.program().ok_or_else(|| io::ErrorKind::NotFound.into());
+        let program = helpers::find(&self.command).ok_or_else(|| io::ErrorKind::NotFound.into());
         let said = program
             .and_then(run)
             .map_err(|error| format!("cannot run the plugin {name}: {}", self.missing(&error)))?;
-        self.read(&said).map_err(|why| match last_words(&said.errors) {
-            Some(words) => format!("the plugin {name} {why}; its last words: {words}"),
+        self.read(&said).map_err(|why| match said.last_words() {
+            Some(words) => {
+                format!("the plugin {name} {why}; its last words: {}", clean(words, WORDS))
+            }
             None => format!("the plugin {name} {why}"),
-        })
-    }
-
-    /// Finds the program. A bare name is looked up in PATH, but only in absolute folders. Other users may write to the
-    /// current folder.
-    fn program(&self) -> Option<PathBuf> {
-        if self.command.components().count() > 1 {
-            return Some(self.command.clone());
-        }
-        let path = env::var_os("PATH").unwrap_or_default();
-        let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
-        let mut programs = folders.map(|folder| folder.join(&self.command));
-        programs.find(|program| {
-            let found = program.metadata();
-            found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         })
     }
 
@@ -286,15 +269,6 @@ impl Invocation {
         });
         Ok(Kept { pass: Pass { authorization, identity }, until: until.transpose()? })
     }
-}
-
-/// Returns the end of a plugin's error output, or `None` if there is none.
-fn last_words(errors: &[u8]) -> Option<String> {
-    let errors = String::from_utf8_lossy(errors);
-    let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty());
-    let mut last: Vec<_> = lines.rev().take(LAST_WORDS).collect();
-    last.reverse();
-    (!last.is_empty()).then(|| clean(last.join(" | "), WORDS))
 }
 
 /// Reads the variables of an exec.

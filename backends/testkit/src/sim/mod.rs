@@ -75,6 +75,7 @@ pub const KIND: StoreKind = StoreKind {
     nicknames: &[],
     lacks: "",
     manual: ("", ""),
+    credentials: None,
     knows_pods: false,
     connect,
     fuzz_targets: &[],

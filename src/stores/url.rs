@@ -214,8 +214,8 @@ fn without_values(query: &str) -> String {
     shown.collect::<Vec<_>>().join("&")
 }
 
-/// Returns whether this value is a URL with a user name or a password in it. A part after a colon that is no port counts
-/// as a password that was cut off.
+/// Returns whether this value is a URL with a user name or a password in it. A part after a colon that is no port
+/// counts as a password that was cut off.
 fn may_have_userinfo(value: &str) -> bool {
     let escapes = [("%3A", ":"), ("%3a", ":"), ("%2F", "/"), ("%2f", "/"), ("%40", "@")];
     let decoded =

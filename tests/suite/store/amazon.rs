@@ -4,6 +4,7 @@ use elect_testkit::servers::{Database as _, DatabaseServer as _, DatabaseSetup, 
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 
 use crate::prelude::*;
 use crate::stage::send;
@@ -151,4 +152,44 @@ fn a_job_runs_although_its_last_leader_has_died() {
         leader.wait();
         run(job).args(flags).arg("true").run().exits(0);
     }
+}
+
+/// A profile with this program.
+fn write_program(folder: &TempDir, script: &str) -> PathBuf {
+    let (config, program) = (folder.path().join("config"), folder.path().join("program"));
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("a file");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("ours");
+    let text = format!("[default]\ncredential_process = {}\n", program.display());
+    fs::write(&config, text).expect("a file");
+    config
+}
+
+/// It may be that of a user whose home sudo keeps.
+#[test]
+fn no_program_is_run_that_another_user_may_have_named() {
+    let (server, folder) = stage();
+    let mark = folder.path().join("mark");
+    let config = write_program(&folder, &format!("echo >'{}'", mark.display()));
+    for mode in [0o666, 0o662] {
+        fs::set_permissions(&config, fs::Permissions::from_mode(mode)).expect("ours");
+        let ended = elect(&server, &folder, "status").arg("job").run().exits(125);
+        ended.says("another user could have it run any program").says("chmod go-w it");
+        assert!(!mark.exists(), "its program was run");
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_named_and_ends_with_elect() {
+    let (server, folder) = stage();
+    let child = folder.path().join("child");
+    let script = format!("sleep 600 &\necho $! >'{}'\nwait", child.display());
+    write_program(&folder, &script);
+    let ended = elect(&server, &folder, "status").arg("job").run().exits(125);
+    ended.says("/program (credential_process of the profile default in ").says("run it by hand");
+    let pid = fs::read_to_string(&child).expect("its number");
+    let status = || fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    eventually("its child to end", || {
+        let status = status();
+        (status.is_empty() || status.contains(") Z")).then_some(())
+    });
 }

@@ -84,6 +84,9 @@ fn one_in_the_list_of_processes_is_told_once() {
         let set = Elect::new(ELECT).env("ELECT_BACKEND", url).args([command]).run().stderr;
         assert!(!set.contains(SHOWN), "{set}");
     }
+    let amazon = Elect::new(ELECT).args(["status", "-b", "s3://key:hush@jobs"]).run().stderr;
+    assert!(amazon.contains(&format!("{SHOWN}: leave it out, as credentials come")), "{amazon}");
+    assert!(!amazon.contains("hush") && !amazon.contains("password-file"), "{amazon}");
     let user = Elect::new(ELECT).args(["status", "-b", "etcd://me@127.0.0.1:1"]).run().stderr;
     assert!(!user.contains(SHOWN), "{user}");
 }

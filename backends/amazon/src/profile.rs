@@ -79,7 +79,8 @@ impl Profile {
                 .filter_map(|(kind, place)| file(kind, place))
                 .collect(),
         };
-        let is_named = named.is_some();
+        // The usual one may be missing, also where a variable names it: credentials may come from elsewhere.
+        let is_named = named.as_ref().is_some_and(|name| name != DEFAULT);
         Self { name: named.unwrap_or_else(|| DEFAULT.to_owned()), is_named, files }
     }
 
@@ -323,6 +324,7 @@ mod tests {
             ("", &[][..], Err("the container: ")),
             ("", &[(shared, missing)], Err("the container: ")),
             ("", &[("AWS_PROFILE", "empty"), (shared, whole)], Err("the container: ")),
+            ("", &[("AWS_PROFILE", "default"), (shared, missing)], Err("the container: ")),
             ("", &[(shared, whole)], Ok("AKIA")),
             ("", &[(config, whole), ("AWS_PROFILE", "other")], Ok("AKIA")),
             ("", &[(id, "A"), (secret, "any"), ("AWS_PROFILE", "none")], Ok("A")),

@@ -244,7 +244,7 @@ const ELSEWHERE: &str = "
 | 32 to 37 | all but Kubernetes | they are about API servers |
 | 45 to 52 | all but MariaDB, PostgreSQL and Redis | they are about stores of rows; 48 is tried with Consul |
 | 56 to 62 | all but DynamoDB and S3 | they are about services in a cloud |
-| 22, 38 to 44 | DynamoDB, S3 | not tried there yet: what they are about is the same for all stores of rows |
+| 40, 42 to 44 | DynamoDB, S3 | not tried there yet: what they are about is the same for all stores of rows |
 | 53 to 55 | all but Redis | other stores are not emptied, save what they acknowledge, and have no slots |
 | 48 | MariaDB, Redis | pgbouncer is PostgreSQL's, the agent is Consul's; elect was not tried behind a proxy of MariaDB |
 | 42 to 44 | Consul, Redis | their certificates are tested without a lease (`refusals::certificates_are_checked` of the backends) |

@@ -78,8 +78,12 @@ pub(super) fn silent(location: &str) -> anyhow::Error {
     }
 }
 
-/// Returns a text as one word of a shell.
+/// Returns a text as one word of a shell. A list of hosts stands without quotes.
 fn word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+./:,@%=".contains(c);
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
     shlex::try_quote(text).unwrap_or(Cow::Borrowed(text))
 }
 
@@ -137,6 +141,7 @@ mod tests {
         let words =
             "a majority of the 3 members must answer (`elect doctor -b zk://a,b,c` asks each): no";
         assert_eq!(told("zk://a,b,c"), words);
+        assert!(told("etcd://a,b/x?y=1&z").contains("-b 'etcd://a,b/x?y=1&z'"));
     }
 
     #[tokio::test(start_paused = true)]

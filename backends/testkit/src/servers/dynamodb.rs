@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::{self, Permissions};
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -199,6 +201,13 @@ pub(super) fn curl(
     output.status.success().then_some(output.stdout)
 }
 
+/// A file of credentials beside this one. elect warns of one that everybody can read, and git keeps no such mode.
+pub(super) fn secrets(name: &str) -> String {
+    let path = source(name);
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("our own");
+    path
+}
+
 /// A file beside this one.
 pub(super) fn source(name: &str) -> String {
     format!("{}/src/servers/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -263,7 +272,7 @@ impl<const PROGRAM: usize> Database for Servers<PROGRAM> {
     }
 
     fn url(server: SocketAddr, _user: &str, name: &str) -> String {
-        let credentials = source("aws_credentials");
+        let credentials = secrets("aws_credentials");
         format!(
             "dynamodb://{name}?region={REGION}&order=queue&endpoint=http://{server}&allow-plain&\
              credentials-file={credentials}"

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::dynamodb::{SETUP, control, curl, source};
+use super::dynamodb::{SETUP, control, curl, secrets, source};
 use super::{
     Database, DatabaseServer, DatabaseSetup, Part, Place, Process, Rights, fetched, free_port,
 };
@@ -199,7 +199,7 @@ static USERS: Mutex<BTreeMap<String, &str>> = Mutex::new(BTreeMap::new());
 /// The file with the credentials of a user.
 fn credentials(user: &str) -> String {
     let users = USERS.lock().expect("no panic");
-    source(users.get(user).copied().unwrap_or("aws_credentials"))
+    secrets(users.get(user).copied().unwrap_or("aws_credentials"))
 }
 
 impl<const PROGRAM: usize> DatabaseServer for Servers<PROGRAM> {

@@ -10,7 +10,7 @@ use elect_remote::{
 
 use crate::NAMES;
 use crate::profile::{self, Profile};
-use crate::sources::{KEYS, are_all};
+use crate::sources::{KEYS, STRANGE, are_all};
 
 /// The options that the URL of each service may have.
 pub const OPTIONS: &[&str] = &[
@@ -156,8 +156,7 @@ fn known_profile(settings: &Settings<'_>, profile: &str) -> Result<(), Error> {
     let has_keys = settings.variable("AWS_ACCESS_KEY_ID").is_some()
         || settings.in_file("aws_access_key_id").is_some()
         || settings.url.option("credentials-file").is_some();
-    let strange =
-        ["sso_session", "role_arn"].into_iter().find(|key| settings.in_file(key).is_some());
+    let strange = STRANGE.into_iter().find(|key| settings.in_file(key).is_some());
     match strange {
         Some(key) if !has_keys => Err(unfit(format!(
             "the profile {profile} has {key}, which elect does not know"

@@ -52,7 +52,7 @@ pub(crate) struct Found {
     pub(crate) keys: Option<Credential>,
     /// The file with the keys.
     pub(crate) file: Option<PathBuf>,
-    /// The settings in the configuration.
+    /// The settings in both files. Those of the credentials count first.
     pub(crate) config: HashMap<String, String>,
 }
 
@@ -107,8 +107,8 @@ impl Profile {
             is_known = true;
             let place = format!("the profile {name} in {}", file.path.display());
             found.keys = keys(&place, KEYS, |key| settings.get(key).cloned())?;
-            if file.kind == Kind::Config {
-                found.config = settings;
+            for (key, value) in settings {
+                found.config.entry(key).or_insert(value);
             }
             if found.keys.is_some() {
                 found.file = Some(file.path.clone());
@@ -319,6 +319,8 @@ mod tests {
         let folder = &*folder.path().display().to_string();
         let (id, secret) = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY");
         let (shared, config) = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE");
+        let roled = &*file("roled", "[x]\nrole_arn = arn\nsource_profile = y\n");
+        let token = "AWS_WEB_IDENTITY_TOKEN_FILE";
         let of = |file: &str| format!("credentials-file={file}");
         for (options, variables, expected) in [
             ("", &[][..], Err("the container: ")),
@@ -339,6 +341,12 @@ mod tests {
             ("profile=b", &[(config, half)], Err("but no aws_access_key_id")),
             ("", &[(shared, folder)], Err("cannot read ")),
             ("", &[("AWS_PROFILE", "none"), (shared, whole)], Err("there is no profile none in ")),
+            (
+                "",
+                &[("AWS_PROFILE", "x"), (shared, roled)],
+                Err("has role_arn, which elect does not know"),
+            ),
+            ("", &[(token, "/t")], Err("but no AWS_ROLE_ARN")),
             ("profile=none", &[], Err("there is no profile none in ~/.aws: ")),
             ("profile=none", &[(config, whole)], Err("correct AWS_PROFILE, or the option profile")),
             (&of(missing), &[], Err("cannot read the option credentials-file, ")),

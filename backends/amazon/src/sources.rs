@@ -83,8 +83,21 @@ impl Sources {
         if let Some(found) = found.keys {
             return Ok(Some(found));
         }
+        if let Some(key) = STRANGE.into_iter().find(|&key| found.config.contains_key(key)) {
+            return Err(Refused::Credentials(format!(
+                "{place} has {key}, which elect does not know: take a profile of its own with {}",
+                program::SETTING
+            )));
+        }
         if let Some(sso) = sso(&found.config, &place)? {
             return asked(&sso, context).await;
+        }
+        let has = |name: &str| context.env_var(name).is_some_and(|value| !value.is_empty());
+        if are_all && has("AWS_WEB_IDENTITY_TOKEN_FILE") && !has("AWS_ROLE_ARN") {
+            return Err(Refused::Credentials(
+                "the environment has AWS_WEB_IDENTITY_TOKEN_FILE but no AWS_ROLE_ARN: set both, or neither"
+                    .to_owned(),
+            ));
         }
         if are_all && let Some(found) = asked(&self.web_identity, context).await? {
             return Ok(Some(found));
@@ -113,6 +126,9 @@ impl Sources {
         }
     }
 }
+
+/// The settings of a profile that stand for credentials which elect does not find.
+pub(crate) const STRANGE: [&str; 2] = ["sso_session", "role_arn"];
 
 /// Whether variables and the surroundings count, too: the URL names no profile, and no file of credentials.
 pub(crate) fn are_all(url: &Url) -> bool {

@@ -12,10 +12,13 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The object with this text.
+    /// The object with this text. A text that was cut off or damaged is no tombstone: a row that counted as missing would
+    /// have fences and leaders forgotten.
     pub(crate) fn read(tag: String, text: &str) -> Self {
-        let content = text.split_once('\n').map(|(_random, content)| content);
-        Self { tag: Tag(tag), body: content.map(Body::split) }
+        let is_digits = text.bytes().all(|letter| letter.is_ascii_hexdigit());
+        let is_tombstone = text.len() as u64 == TOMBSTONE && is_digits;
+        let content = text.split_once('\n').map_or(text, |(_random, content)| content);
+        Self { tag: Tag(tag), body: (!is_tombstone).then(|| Body::split(content)) }
     }
 
     pub(crate) fn is_tombstone(&self) -> bool {
@@ -39,4 +42,20 @@ pub(crate) fn with(body: &Body) -> String {
 /// The text of a new tombstone, which stands for no row.
 pub(crate) fn tombstone() -> String {
     format!("{:016x}", fastrand::u64(..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sixteen_digits_are_a_tombstone() {
+        let read = |text: &str| Object::read("tag".to_owned(), text);
+        assert!(read(&tombstone()).is_tombstone());
+        let body = Body { head: "{}".to_owned(), ..Body::default() };
+        assert_eq!(read(&with(&body)).row().expect("a row").body.head, "{}");
+        for damaged in ["", "0123", "0123456789abcde", "0123456789abcdefg", "not hexadecimal!"] {
+            assert!(!read(damaged).is_tombstone(), "{damaged:?}");
+        }
+    }
 }

@@ -9,8 +9,8 @@ use elect_amazon::Signer;
 use elect_api::{Error, Order, StoreId};
 use elect_record::table::{Key, Put, Tag};
 use elect_remote::{
-    Address, Destination, Encryption, HttpQueue, Identity, Opener, Product, Pulse, Respondent,
-    Variable, Witness,
+    Address, Destination, Encryption, Http, HttpQueue, Identity, Opener, Product, Pulse,
+    Respondent, Session as _, Variable, Witness,
 };
 use futures_util::TryStreamExt as _;
 use hyper::header::{CACHE_CONTROL, HeaderValue, IF_MATCH, USER_AGENT};
@@ -44,8 +44,8 @@ pub(crate) struct Bucket {
     region: String,
     prefix: Path,
     signer: Signer,
-    /// What each kind of server has proven to this process.
-    proven: Arc<Mutex<Vec<Proof>>>,
+    /// What each kind of server has proven to this process, by the place where it was reached.
+    proven: Arc<Mutex<Vec<(String, Proof)>>>,
     /// Held by the task that has it prove that.
     proving: Arc<tokio::sync::Mutex<()>>,
 }
@@ -105,17 +105,18 @@ impl Bucket {
         if prefix.is_empty() { String::new() } else { format!("{prefix}/") }
     }
 
-    /// Notes what a server has proven to this process.
-    fn note(&self, proof: Proof) {
+    /// Notes what a server at a place has proven to this process.
+    fn note(&self, place: &str, proof: Proof) {
         let mut proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
-        proven.retain(|known| known.server != proof.server);
-        proven.push(proof);
+        proven.retain(|(at, known)| at != place || known.server != proof.server);
+        proven.push((place.to_owned(), proof));
     }
 
-    /// What a server of this kind has proven to this process.
-    fn proof(&self, server: &str) -> Option<Proof> {
+    /// What a server of this kind at a place has proven to this process.
+    fn proof(&self, place: &str, server: &str) -> Option<Proof> {
         let proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
-        proven.iter().find(|proof| proof.server == server).cloned()
+        let found = proven.iter().find(|(at, proof)| at == place && proof.server == server);
+        found.map(|(_, proof)| proof.clone())
     }
 
     /// The library's client of the bucket at a destination.
@@ -159,7 +160,13 @@ impl Session {
     ) -> Result<T, Failure> {
         self.wire.prepare().await?;
         let answer = async { request.await.map_err(|error| failure(&error)) };
-        self.pulse.ask(answer).await
+        let answer = self.pulse.ask(answer).await;
+        if !self.is_without_bucket {
+            return answer;
+        }
+        // The bucket may be made at any time. The next session reads the id of the store in it.
+        self.close();
+        answer.and_then(|_| Err(Failure::Lost("the bucket was made meanwhile".to_owned())))
     }
 
     /// Reads an object as it stands after the call.
@@ -245,7 +252,7 @@ impl Session {
         let last = folder.clone().join(last);
         let found = self.objects.list_with_offset(Some(&folder), &last).try_collect::<Vec<_>>();
         let found = self.ask(found).await?;
-        let rows = found.iter().filter(|found| found.size > TOMBSTONE);
+        let rows = found.iter().filter(|found| found.size != TOMBSTONE);
         let name = |path: &Path| {
             let mut parts = path.prefix_match(&folder)?;
             let name = parts.next().map(|part| part.as_ref().to_owned());
@@ -269,7 +276,7 @@ impl Session {
     /// What writes rows; `None` if the way to the store is not proven to this process, or the store has no id.
     pub(crate) fn writer(self: &Arc<Self>) -> Option<Writer> {
         self.store()?;
-        let proof = self.bucket.proof(&self.server)?;
+        let proof = self.bucket.proof(&self.place, &self.server)?;
         Some(Writer { session: Arc::clone(self), proof })
     }
 
@@ -317,8 +324,9 @@ impl Opener for Bucket {
         destination: &Destination,
         witness: &Witness,
     ) -> Result<Session, Failure> {
-        let (requests, pulse) =
-            HttpQueue::dial(&destination.way, &address.encryption, witness).await?;
+        // A session ends with its connection: the next one reads the id of the store that it reaches.
+        let http = Http::dial(&destination.way, &address.encryption, witness).await?;
+        let (requests, pulse) = HttpQueue::over(http, ());
         let wire = Wire::new(requests, self.signer.clone());
         let objects = self.client(address, destination, &wire).map_err(|error| failure(&error))?;
         let (place, bucket) = (destination.way.to_string(), self.clone());

@@ -137,6 +137,12 @@ impl Tree for CommandTree {
         {
             job.passes_on(signal);
         }
+        if let (Order::Ask { .. } | Order::Stop { .. } | Order::Kill, Some(job)) =
+            (order, &mut self.job)
+        {
+            // A command that ends is not stopped for a signal of before.
+            job.resume();
+        }
         self.guardian.obey(order);
         self.lease_file.ordered(order);
     }
@@ -263,7 +269,7 @@ impl Job {
         self.group.is_some()
     }
 
-    /// Handles SIGCONT to elect.
+    /// Handles SIGCONT to elect, or the end of the command that was ordered.
     pub(super) const fn resume(&mut self) {
         self.suspending = false;
     }
@@ -290,11 +296,14 @@ impl Job {
             if was_in_front {
                 terminal.suspend();
             }
+            if !is_terminals {
+                guard::suspend();
+                return true;
+            }
             // Some of the job stop for a key and not for want of the terminal, as `timeout`, which has to end the job.
             let by = Signal::try_from(signal).ok().filter(|_| wants_terminal);
-            let to = if is_terminals { SignalTo::OurJob } else { SignalTo::Ourselves };
-            let continued = guard::stop(by.unwrap_or(Signal::SIGTSTP), to);
-            if is_terminals && terminal.is_ours() {
+            let continued = guard::stop(by.unwrap_or(Signal::SIGTSTP), SignalTo::OurJob);
+            if terminal.is_ours() {
                 terminal.hand_over(group);
             } else if wants_terminal {
                 // In the background, the command would only ask for the terminal again. It goes on when elect does.

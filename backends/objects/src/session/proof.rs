@@ -71,7 +71,7 @@ impl Writer {
             match self.session.remove_if(path, tag).await {
                 Err(failure) if is_unavailable(&failure) => {
                     let proof = Proof { is_of_deletes: false, ..self.proof.clone() };
-                    self.session.bucket.note(proof);
+                    self.session.bucket.note(&self.session.place, proof);
                 }
                 removed => return removed,
             }
@@ -102,7 +102,7 @@ pub(crate) async fn is_without_deletes(session: &Session) -> bool {
 pub(crate) async fn ensure(link: &Link<Bucket>, session: &Session) -> Result<(), Error> {
     if let (Some((id, _)), Some(noted)) = (&session.id, session.noted()) {
         let proof = try_the_way(session, id, noted).await?;
-        session.bucket.note(proof);
+        session.bucket.note(&session.place, proof);
         return Ok(());
     }
     let proof = of(link).await?;
@@ -124,13 +124,13 @@ async fn of(link: &Link<Bucket>) -> Result<Proof, Error> {
         let _one_at_a_time = bucket.proving.lock().await;
         let ours = link.beside().await?;
         let server = ours.server.clone();
-        if let Some(proof) = bucket.proof(&server) {
+        if let Some(proof) = bucket.proof(&ours.place, &server) {
             return Ok(proof);
         }
         let rivals = try_join_all((1..RIVALS).map(|_| link.beside())).await?;
         let is_of_deletes = prove(&ours, &rivals).await?;
         let proof = Proof { server, is_of_deletes };
-        bucket.note(proof.clone());
+        bucket.note(&ours.place, proof.clone());
         Ok(proof)
     });
     let ended = |_| Err(Error::new(ErrorKind::Unreachable, format!("{DOING}: it was ended")));

@@ -106,8 +106,8 @@ impl BackendUrl {
                 .collect();
             let others = query.trim_start_matches('?').split('&');
             let others = others.filter(|pair| !pair.is_empty() && !known.contains(&key(pair)));
-            let others: String = others.map(|pair| format!("&{pair}")).collect();
-            return Self(format!("{location}{others}"));
+            let pairs: Vec<_> = std::iter::once(location.as_str()).chain(others).collect();
+            return Self(pairs.join("&"));
         }
         match head.split_once(':') {
             // A location with a query already says what the query of the URL says.

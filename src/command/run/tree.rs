@@ -205,10 +205,7 @@ const fn event_of(happened: Happened) -> Option<Event> {
 /// To the person at the terminal, elect and the command are one job. They are two process groups.
 pub(super) struct Job {
     terminal: Option<Terminal>,
-    /// The start of the command was ordered, and neither its start nor a failure was reported.
-    starting: bool,
-    /// The process group of the command, while it runs.
-    group: Option<i32>,
+    command: CommandStage,
     /// elect got SIGTSTP, for the command too. It stops as well once the command has stopped.
     suspending: bool,
     /// elect got SIGINT or SIGQUIT and passed it on. So a key in the terminal did not cause the end of the command.
@@ -217,6 +214,23 @@ pub(super) struct Job {
     /// person meant the whole job.
     ended_by_key: bool,
     keys: Keys,
+}
+
+/// How far the command has come.
+#[derive(Clone, Copy)]
+enum CommandStage {
+    /// There is none.
+    Absent,
+    /// Its start was ordered, and neither that nor a failure was reported.
+    Starting,
+    /// It runs, in this process group.
+    Running(i32),
+}
+
+impl CommandStage {
+    const fn group(self) -> Option<i32> {
+        if let Self::Running(group) = self { Some(group) } else { None }
+    }
 }
 
 /// Whether elect must know of keys that the command survives.
@@ -230,8 +244,7 @@ impl Job {
         Self {
             terminal: Terminal::open(),
             keys: if hears_keys { Keys::Heard(None) } else { Keys::Ignored },
-            starting: false,
-            group: None,
+            command: CommandStage::Absent,
             suspending: false,
             interrupted: false,
             ended_by_key: false,
@@ -247,12 +260,12 @@ impl Job {
 
     /// Takes note that the start of the command was ordered.
     pub(super) const fn starts(&mut self) {
-        (self.starting, self.suspending) = (true, false);
+        (self.command, self.suspending) = (CommandStage::Starting, false);
     }
 
     /// Takes note of the command's start. Returns whether the command must stop: SIGTSTP came while it was started.
     pub(super) fn started(&mut self, group: i32) -> bool {
-        (self.starting, self.group) = (false, Some(group));
+        self.command = CommandStage::Running(group);
         if let (Keys::Heard(witness), Some(_)) = (&mut self.keys, &self.terminal) {
             *witness = KeyWitness::join(group);
         }
@@ -262,11 +275,11 @@ impl Job {
     /// Handles SIGTSTP to elect. Returns whether the command must get it now. elect stops at once if there is no
     /// command, and else once the command has stopped.
     pub(super) fn suspend(&mut self) -> bool {
-        self.suspending = self.starting || self.group.is_some();
+        self.suspending = !matches!(self.command, CommandStage::Absent);
         if !self.suspending {
             guard::suspend();
         }
-        self.group.is_some()
+        self.command.group().is_some()
     }
 
     /// Handles SIGCONT to elect, or the end of the command that was ordered.
@@ -285,7 +298,9 @@ impl Job {
     /// it gets the terminal once elect's own group has the foreground. In the background, elect stops, so that the
     /// shell sees a stopped job that its `fg` continues.
     pub(super) fn stopped(&mut self, signal: i32) -> bool {
-        let (Some(terminal), Some(group)) = (&mut self.terminal, self.group) else { return false };
+        let (Some(terminal), Some(group)) = (&mut self.terminal, self.command.group()) else {
+            return false;
+        };
         let was_in_front = terminal.is_of(group);
         let wants_terminal = wants_terminal(signal);
         let is_terminals = was_in_front || wants_terminal;
@@ -334,7 +349,7 @@ impl Job {
 
     /// Handles a command that is gone, and whose end was not reported.
     pub(super) fn is_gone(&mut self) {
-        (self.starting, self.suspending) = (false, false);
+        self.suspending = false;
         self.leave_foreground(true);
     }
 
@@ -344,9 +359,8 @@ impl Job {
         if let Keys::Heard(witness) = &mut self.keys {
             *witness = None;
         }
-        let (Some(terminal), Some(group)) = (&self.terminal, self.group.take()) else {
-            return false;
-        };
+        let group = std::mem::replace(&mut self.command, CommandStage::Absent).group();
+        let (Some(terminal), Some(group)) = (&self.terminal, group) else { return false };
         let was_in_front = terminal.is_of(group);
         if was_in_front {
             terminal.take_back(killed);

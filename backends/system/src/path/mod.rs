@@ -7,7 +7,7 @@
 //! - [`strict`]: only trusted users can change anything on the way. For files that tell elect what to do:
 //!   [`instructions`](fn@instructions).
 //! - [`appointed`]: in a folder that only trusted users can write, each file was put there by them, whatever its owner.
-//!   In other folders only files of trusted users count. For files that are read: [`read`], [`look`].
+//!   In other folders only files of trusted users count. For files that are read: [`read`], [`open_trusted`].
 //! - [`links`]: no symbolic link of a stranger is followed. This is enough where every written file is new: see
 //!   [`Site`], and [`Output`] for the files that users name for elect's output.
 //!

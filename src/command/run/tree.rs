@@ -216,7 +216,7 @@ pub(super) struct Job {
     keys: Keys,
 }
 
-/// How far the command has come.
+/// The stage of the command.
 #[derive(Clone, Copy)]
 enum CommandStage {
     /// There is none.
